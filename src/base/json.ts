@@ -1,0 +1,131 @@
+import { type ThreadlogError, reject } from './errors.ts'
+
+/** A value JSON can hold. Numbers are finite; integers beyond ±(2^53 − 1) never occur. */
+export type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue }
+export type JsonObject = { [key: string]: JsonValue }
+
+/** Deepest nesting accepted anywhere (design §5). */
+export const MAX_JSON_DEPTH = 256
+
+const refuse = (message: string, path: string, expected: string): ThreadlogError =>
+  reject('json_invalid', message, { path, expected, hint: 'Send strict JSON (RFC 8259) within these limits.' })
+
+/**
+ * Parses untrusted JSON text exactly: what cannot be represented without loss is refused, never rounded.
+ * Refused: syntax errors, bytes that are not UTF-8, nesting deeper than `maxDepth`, integers beyond ±(2^53 − 1),
+ * numbers that overflow to infinity.
+ * @throws ThreadlogError `json_invalid`
+ */
+export function parseJson(input: string | Uint8Array, options: { maxDepth?: number } = {}): JsonValue {
+  const text = typeof input === 'string' ? input : decodeUtf8(input)
+  checkDepth(text, options.maxDepth ?? MAX_JSON_DEPTH)
+  try {
+    return JSON.parse(text, exactNumbers as Parameters<typeof JSON.parse>[1]) as JsonValue
+  } catch (error) {
+    if (error instanceof SyntaxError) throw refuse('The text is not JSON.', '$', 'one JSON value')
+    throw error
+  }
+}
+
+function decodeUtf8(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    throw refuse('The bytes are not UTF-8.', '$', 'UTF-8 text')
+  }
+}
+
+function exactNumbers(this: unknown, key: string, value: unknown, context?: { source?: string }): unknown {
+  if (typeof value !== 'number') return value
+  const path = `$..${key}`
+  if (!Number.isFinite(value)) throw refuse('A number is too large for a 64-bit float.', path, 'a finite number')
+  if (Number.isInteger(value) && !Number.isSafeInteger(value) && !/[.eE]/.test(context?.source ?? ''))
+    throw refuse('An integer lies beyond 2^53 and would be rounded.', path, 'an integer within ±(2^53 − 1), or a string')
+  return value
+}
+
+/** Counts brackets outside strings before `JSON.parse` recurses; an attacker's depth must not reach the stack. */
+function checkDepth(text: string, maxDepth: number): void {
+  let depth = 0
+  for (let i = 0; i < text.length; i++) {
+    const c = text.charCodeAt(i)
+    if (c === 0x22) i = endOfString(text, i)
+    else if (c === 0x5b || c === 0x7b) {
+      if (++depth > maxDepth) throw refuse(`Nesting is deeper than ${maxDepth}.`, '$', `at most ${maxDepth} levels`)
+    } else if (c === 0x5d || c === 0x7d) depth--
+  }
+}
+
+function endOfString(text: string, start: number): number {
+  for (let i = start + 1; i < text.length; i++) {
+    const c = text.charCodeAt(i)
+    if (c === 0x5c) i++
+    else if (c === 0x22) return i
+  }
+  return text.length
+}
+
+/**
+ * Checks that a live value is JSON and returns it detached: finite numbers, string keys, no cycles, no `undefined` in arrays,
+ * plain objects only. Properties that are `undefined` are left out, as `JSON.stringify` does.
+ * @throws ThreadlogError `json_invalid` with the path
+ */
+export function toJson(value: unknown, path = '$', depth = 0): JsonValue {
+  if (value === null || typeof value === 'boolean' || typeof value === 'string') return value
+  if (typeof value === 'number') {
+    if (!Number.isFinite(value)) throw refuse('NaN and infinities are not JSON.', path, 'a finite number')
+    if (Number.isInteger(value) && !Number.isSafeInteger(value) && Math.abs(value) < 1e21)
+      throw refuse('An integer lies beyond 2^53.', path, 'an integer within ±(2^53 − 1)')
+    return value
+  }
+  if (typeof value !== 'object') throw refuse(`A ${typeof value} is not JSON.`, path, 'a JSON value')
+  if (depth >= MAX_JSON_DEPTH) throw refuse(`Nesting is deeper than ${MAX_JSON_DEPTH} (or cyclic).`, path.slice(0, 80), `at most ${MAX_JSON_DEPTH} levels`)
+  if (Array.isArray(value)) return value.map((item, i) => toJson(item, `${path}[${i}]`, depth + 1))
+  if (typeof (value as { toJSON?: unknown }).toJSON === 'function') return toJson((value as { toJSON(): unknown }).toJSON(), path, depth + 1)
+  const prototype = Object.getPrototypeOf(value)
+  if (prototype !== null && prototype !== Object.prototype && Object.getPrototypeOf(prototype) !== null)
+    throw refuse(`A ${value.constructor?.name ?? 'foreign object'} is not JSON.`, path, 'a plain object')
+  const out: JsonObject = {}
+  for (const [key, item] of Object.entries(value)) if (item !== undefined) setOwn(out, key, toJson(item, `${path}.${key}`, depth + 1))
+  return out
+}
+
+/** Assigns an own property even for `__proto__`. */
+export function setOwn(target: JsonObject, key: string, value: JsonValue): void {
+  if (key === '__proto__') Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
+  else target[key] = value
+}
+
+/**
+ * Canonical JSON text: RFC 8785 (JCS). Keys sorted by UTF-16 code unit, no spaces, ECMAScript number form.
+ * The same value gives the same text in every process and version.
+ */
+export function canonicalJson(value: JsonValue): string {
+  return isOrdered(value) ? JSON.stringify(value) : writeSorted(value)
+}
+
+function isOrdered(value: JsonValue): boolean {
+  if (value === null || typeof value !== 'object') return true
+  if (Array.isArray(value)) return value.every(isOrdered)
+  let previous = ''
+  for (const key of Object.keys(value)) {
+    // Engines enumerate integer-like keys first and by number ("9" before "10"), so order is compared as text.
+    if (key < previous) return false
+    previous = key
+    if (!isOrdered(value[key] as JsonValue)) return false
+  }
+  return true
+}
+
+function writeSorted(value: JsonValue): string {
+  if (value === null || typeof value !== 'object') return JSON.stringify(value)
+  if (Array.isArray(value)) return `[${value.map(writeSorted).join(',')}]`
+  const keys = Object.keys(value).sort()
+  return `{${keys.map((key) => `${JSON.stringify(key)}:${writeSorted(value[key] as JsonValue)}`).join(',')}}`
+}
+
+/** Equality of JSON values: by canonical text, so key order does not matter and `true` differs from `1`. */
+export const jsonEqual = (a: JsonValue, b: JsonValue): boolean => a === b || canonicalJson(a) === canonicalJson(b)
+
+export const isJsonObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,0 +1,49 @@
+import { sha256Hex } from './hash.ts'
+import { type JsonValue, canonicalJson } from './json.ts'
+
+const encoder = new TextEncoder()
+const decoder = new TextDecoder()
+
+/**
+ * A free-form JSON value that travels as bytes of canonical JSON and is parsed only when somebody looks (design §9).
+ * The value is shared: treat it as read-only, copy before changing (`structuredClone`).
+ */
+export class Payload {
+  #bytes: Uint8Array | undefined
+  #value: JsonValue | undefined
+  #digest: string | undefined
+
+  private constructor(bytes: Uint8Array | undefined, value: JsonValue | undefined) {
+    this.#bytes = bytes
+    this.#value = value
+  }
+
+  static of(value: JsonValue): Payload {
+    return new Payload(undefined, value)
+  }
+
+  /** `bytes` must be what {@link Payload.bytes} once gave; they are not checked. */
+  static fromBytes(bytes: Uint8Array): Payload {
+    return new Payload(bytes, undefined)
+  }
+
+  get bytes(): Uint8Array {
+    this.#bytes ??= encoder.encode(canonicalJson(this.#value as JsonValue))
+    return this.#bytes
+  }
+
+  get value(): JsonValue {
+    if (this.#value === undefined) this.#value = JSON.parse(decoder.decode(this.#bytes)) as JsonValue
+    return this.#value
+  }
+
+  /** Lower-case hex SHA-256 of the canonical bytes. */
+  get digest(): string {
+    this.#digest ??= sha256Hex(this.bytes)
+    return this.#digest
+  }
+
+  toJSON(): JsonValue {
+    return this.value
+  }
+}

@@ -1,0 +1,175 @@
+import { z } from 'zod'
+import { choice, count, flag, hash, instant, json, optional, record, text } from './fields.ts'
+
+// Everything that can happen to a thread (design §5). A change of meaning is a new type with the next number, never an edit.
+
+const parent = record('Parent', { stream: hash, version: count, hash })
+const origin = record('Origin', {
+  kind: choice('OriginKind', ['new', 'imported', 'forked']),
+  /** The imported or copied HarnessState. */
+  state: optional(json),
+  parent: optional(parent),
+})
+
+export const owner = record('Owner', { id: text, kind: choice('OwnerKind', ['library', 'engine']) })
+const agentRef = record('AgentRef', { name: text, revision: text })
+export const toolRecovery = choice('ToolRecovery', ['never', 'declared', 'always'])
+const trigger = record('Trigger', {
+  kind: choice('TriggerKind', ['input', 'batch', 'recovery']),
+  /** The resolved waits this run incorporates. */
+  continuation_ids: z.array(text),
+})
+
+/** Where a result came from: a record of a topic, or a call of the API. */
+export const source = record('Source', {
+  /** Cluster id, or the file's log id. Null for API callers. */
+  cluster: optional(text),
+  topic: optional(text),
+  partition: optional(count),
+  offset: optional(count),
+  record_time: optional(instant),
+  api: optional(text),
+  command_id: optional(text),
+})
+
+export const failure = record('Failure', { code: text, retryable: flag })
+
+export const batchItem = record('BatchItem', {
+  model_call_id: text,
+  target_call_id: text,
+  tool_name: text,
+  /** Stable tool identity, `tool/local/<name>` or `tool/client/<name>`. */
+  tool: text,
+  /** The target call's arguments. */
+  arguments: json,
+  kind: choice('WaitKind', ['external', 'approval', 'question']),
+  continuation_id: text,
+  /** SHA-256 of the canonical `{tool, arguments, definition}`: what an approver was shown. */
+  proposal_digest: hash,
+  metadata: json,
+  deadline: optional(instant),
+})
+
+const outcome = { continuation_id: text, revision: count, result_id: text, digest: hash, source }
+const ended = { continuation_id: text, revision: count, failure: optional(failure) }
+
+const shapes = {
+  'thread.opened/1': {
+    application_id: text,
+    user_id: text,
+    thread_id: text,
+    kind: choice('ThreadKind', ['harness', 'foreign']),
+    origin,
+  },
+  'thread.repaired/1': { version: count, reason: text },
+
+  'run.requested/1': {
+    run_id: text,
+    agent: text,
+    /** User-prompt content: a string or a list of content items. */
+    input: optional(json),
+    /** `{continuation_id: {result} | {failure}}` given by the caller. */
+    answers: optional(json),
+    options: json,
+    command_id: optional(text),
+  },
+  'run.started/1': {
+    run_id: text,
+    /** Run id of the first run of the chain. */
+    invocation_id: text,
+    attempt: count,
+    owner,
+    agent: agentRef,
+    tool_recovery: toolRecovery,
+    trigger,
+  },
+  'run.recovered/1': { run_id: text, attempt: count, owner, why: text },
+  'run.suspended/1': { run_id: text, batch: z.array(batchItem) },
+  'run.cancel-requested/1': { run_id: text, command_id: optional(text), reason: text },
+  'run.completed/1': { run_id: text, output: json },
+  'run.failed/1': { run_id: text, failure: record('RunFailure', { code: text, message: text, retryable: flag }), details: json },
+  'run.cancelled/1': { run_id: text, reason: text },
+
+  'request.composed/1': {
+    step: count,
+    /** The request message in wire form; a part `{"$settled": call_id}` stands for the settled return of that call. */
+    message: json,
+    state: choice('RequestState', ['complete', 'interrupted']),
+  },
+  'model.requested/1': { step: count, model: text, settings_digest: hash },
+  'model.responded/1': { step: count, message: json, usage: json, replaces_previous: flag },
+  'model.failed/1': { step: count, code: text, retryable: flag, details: json },
+  'history.revised/1': {
+    why: choice('RevisionWhy', ['system_prompt', 'interrupted_tail', 'filter', 'compaction']),
+    /** `{replace: {index: message}}` over the history before this event. */
+    patch: json,
+  },
+
+  'tool.dispatched/1': {
+    call_id: text,
+    tool: text,
+    arguments_digest: hash,
+    /** 1 for the first dispatch of the call, +1 for each replay. */
+    number: count,
+    idempotency_key: text,
+    /** The effect must start within this many milliseconds of the append being sent (R20). */
+    start_by_ms: count,
+  },
+  'tool.settled/1': {
+    call_id: text,
+    settlement: choice('Settlement', ['returned', 'failed', 'denied', 'retried', 'unknown']),
+    /** The tool-return part in wire form, or `{"$completed": continuation_id}`. */
+    part: json,
+    /** The dispatch this settles; 0 when the call was never dispatched. */
+    number: count,
+    /** Why it is unknown: `interrupted`, `not-started`, `unmarked`, … */
+    reason: optional(text),
+  },
+
+  'continuation.suspended/1': {
+    continuation_id: text,
+    provider: text,
+    capability: text,
+    schema_id: text,
+    external_id: text,
+    /** SHA-256 hex of provider and external id (continuation spec §7.2). */
+    external_id_key: hash,
+    resume: optional(json),
+    grants: optional(json),
+    generation: count,
+  },
+  'continuation.armed/1': { continuation_id: text, revision: count },
+  'continuation.completed/1': { ...outcome, value: json },
+  'continuation.failed/1': { ...outcome, failure },
+  'continuation.claimed/1': { continuation_id: text, revision: count },
+  'continuation.cancelled/1': ended,
+  'continuation.expired/1': ended,
+  'continuation.abandoned/1': ended,
+
+  'capability.written/1': { capability_id: text, version: text, data: json },
+  'capability.deleted/1': { capability_id: text },
+} as const
+
+type Shapes = typeof shapes
+
+/** `run.started/1`, … */
+export type EventType = keyof Shapes
+
+/** The zod object of each event type: the one declaration from which types and Avro records follow. */
+export const catalogue = Object.fromEntries(Object.entries(shapes).map(([type, shape]) => [type, z.strictObject(shape)])) as {
+  [T in EventType]: z.ZodObject<Shapes[T], z.core.$strict>
+}
+
+export const eventTypes = Object.keys(catalogue) as EventType[]
+
+/** The fields of an event of type `T`. */
+export type EventData<T extends EventType> = z.infer<(typeof catalogue)[T]>
+
+/** What a decider proposes: a type and its fields. Absent values are null. */
+export type EventDraft<T extends EventType = EventType> = { [K in T]: { readonly type: K; readonly data: EventData<K> } }[T]
+
+export type Owner = z.infer<typeof owner>
+export type Source = z.infer<typeof source>
+export type WaitFailure = z.infer<typeof failure>
+export type BatchItem = z.infer<typeof batchItem>
+export type ToolRecovery = Exclude<z.infer<typeof toolRecovery>, 'unrecognised'>

@@ -1,0 +1,4 @@
+export * from './catalogue.ts'
+export * from './codec.ts'
+export * from './commit.ts'
+export * from './envelope.ts'
