@@ -27,8 +27,10 @@ export class AppendList<T> implements Iterable<T> {
     return i >= 0 && i < this.length ? this.#items[i] : undefined
   }
 
+  /** As `Array.prototype.slice`: negative positions count from the end of this version. */
   slice(from = 0, to = this.length): T[] {
-    return this.#items.slice(from, Math.min(to, this.length))
+    const start = from < 0 ? Math.max(0, this.length + from) : from
+    return this.#items.slice(start, Math.max(0, to < 0 ? this.length + to : Math.min(to, this.length)))
   }
 
   *[Symbol.iterator](): Iterator<T> {

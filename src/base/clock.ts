@@ -6,7 +6,7 @@ export interface Clock {
   now(): number
   /** Milliseconds from an arbitrary origin; never goes back. */
   monotonic(): number
-  /** Resolves after `ms`, or at once (without error) when `signal` aborts.. */
+  /** Resolves after `ms`, or at once (without error) when `signal` aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 

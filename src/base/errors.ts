@@ -58,8 +58,11 @@ export const reject = (code: string, message: string, info: Omit<ErrorInfo, 'dis
   new ThreadlogError(code, { ...info, message, disposition: 'reject' })
 
 /** Shorthand for a passing condition: the same request may succeed later. */
-export const retryLater = (code: string, message: string, info: Omit<ErrorInfo, 'disposition' | 'message'> = {}): ThreadlogError =>
-  new ThreadlogError(code, { ...info, message, disposition: 'retry' })
+export const retryLater = (
+  code: string,
+  message: string,
+  info: Omit<ErrorInfo, 'disposition' | 'message'> = {},
+): ThreadlogError => new ThreadlogError(code, { ...info, message, disposition: 'retry' })
 
 /** Shorthand for a stop: somebody has to look at the log. */
 export const fatal = (code: string, message: string, info: Omit<ErrorInfo, 'disposition' | 'message'> = {}): ThreadlogError =>

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { type JsonValue, canonicalJson } from './json.ts'
+import { canonicalJson, type JsonValue } from './json.ts'
 
 /** SHA-256 of bytes or of UTF-8 text, as lower-case hex. */
 export const sha256Hex = (data: string | Uint8Array): string => hash('sha256', data, 'hex')

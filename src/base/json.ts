@@ -1,4 +1,4 @@
-import { type ThreadlogError, reject } from './errors.ts'
+import { reject, type ThreadlogError } from './errors.ts'
 
 /** A value JSON can hold. Numbers are finite; integers beyond ±(2^53 − 1) never occur. */
 export type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue }
@@ -11,9 +11,10 @@ const refuse = (message: string, path: string, expected: string): ThreadlogError
   reject('json_invalid', message, { path, expected, hint: 'Send strict JSON (RFC 8259) within these limits.' })
 
 /**
- * Parses untrusted JSON text exactly: what cannot be represented without loss is refused, never rounded.
- * Refused: syntax errors, bytes that are not UTF-8, nesting deeper than `maxDepth`, integers beyond ±(2^53 − 1),
- * numbers that overflow to infinity.
+ * Parses untrusted JSON text exactly: integers that would be rounded are refused, and what is accepted is also accepted after
+ * {@link canonicalJson}. Fractions become the nearest 64-bit float, −0 becomes 0.
+ * Refused: syntax errors, bytes that are not UTF-8, nesting deeper than `maxDepth`, whole numbers beyond ±(2^53 − 1) in any spelling
+ * but the one canonical JSON gives them from 1e21 on (with an exponent), numbers that overflow to infinity.
  * @throws ThreadlogError `json_invalid`
  */
 export function parseJson(input: string | Uint8Array, options: { maxDepth?: number } = {}): JsonValue {
@@ -39,7 +40,8 @@ function exactNumbers(this: unknown, key: string, value: unknown, context?: { so
   if (typeof value !== 'number') return value
   const path = `$..${key}`
   if (!Number.isFinite(value)) throw refuse('A number is too large for a 64-bit float.', path, 'a finite number')
-  if (Number.isInteger(value) && !Number.isSafeInteger(value) && !/[.eE]/.test(context?.source ?? ''))
+  if (value === 0) return 0
+  if (Number.isInteger(value) && !Number.isSafeInteger(value) && (Math.abs(value) < 1e21 || !/[eE]/.test(context?.source ?? '')))
     throw refuse('An integer lies beyond 2^53 and would be rounded.', path, 'an integer within ±(2^53 − 1), or a string')
   return value
 }
@@ -76,17 +78,20 @@ export function toJson(value: unknown, path = '$', depth = 0): JsonValue {
     if (!Number.isFinite(value)) throw refuse('NaN and infinities are not JSON.', path, 'a finite number')
     if (Number.isInteger(value) && !Number.isSafeInteger(value) && Math.abs(value) < 1e21)
       throw refuse('An integer lies beyond 2^53.', path, 'an integer within ±(2^53 − 1)')
-    return value
+    return value + 0 // −0 has no canonical form
   }
   if (typeof value !== 'object') throw refuse(`A ${typeof value} is not JSON.`, path, 'a JSON value')
-  if (depth >= MAX_JSON_DEPTH) throw refuse(`Nesting is deeper than ${MAX_JSON_DEPTH} (or cyclic).`, path.slice(0, 80), `at most ${MAX_JSON_DEPTH} levels`)
-  if (Array.isArray(value)) return value.map((item, i) => toJson(item, `${path}[${i}]`, depth + 1))
-  if (typeof (value as { toJSON?: unknown }).toJSON === 'function') return toJson((value as { toJSON(): unknown }).toJSON(), path, depth + 1)
+  if (depth >= MAX_JSON_DEPTH)
+    throw refuse(`Nesting is deeper than ${MAX_JSON_DEPTH} (or cyclic).`, path.slice(0, 80), `at most ${MAX_JSON_DEPTH} levels`)
+  if (Array.isArray(value)) return Array.from(value, (item, i) => toJson(item, `${path}[${i}]`, depth + 1))
+  if (typeof (value as { toJSON?: unknown }).toJSON === 'function')
+    return toJson((value as { toJSON(): unknown }).toJSON(), path, depth + 1)
   const prototype = Object.getPrototypeOf(value)
   if (prototype !== null && prototype !== Object.prototype && Object.getPrototypeOf(prototype) !== null)
     throw refuse(`A ${value.constructor?.name ?? 'foreign object'} is not JSON.`, path, 'a plain object')
   const out: JsonObject = {}
-  for (const [key, item] of Object.entries(value)) if (item !== undefined) setOwn(out, key, toJson(item, `${path}.${key}`, depth + 1))
+  for (const [key, item] of Object.entries(value))
+    if (item !== undefined) setOwn(out, key, toJson(item, `${path}.${key}`, depth + 1))
   return out
 }
 
@@ -120,7 +125,9 @@ function isOrdered(value: JsonValue): boolean {
 function writeSorted(value: JsonValue): string {
   if (value === null || typeof value !== 'object') return JSON.stringify(value)
   if (Array.isArray(value)) return `[${value.map(writeSorted).join(',')}]`
-  const keys = Object.keys(value).sort()
+  const keys = Object.keys(value)
+    .filter((key) => value[key] !== undefined)
+    .sort()
   return `{${keys.map((key) => `${JSON.stringify(key)}:${writeSorted(value[key] as JsonValue)}`).join(',')}}`
 }
 

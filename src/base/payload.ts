@@ -1,8 +1,9 @@
+import { fatal } from './errors.ts'
 import { sha256Hex } from './hash.ts'
-import { type JsonValue, canonicalJson } from './json.ts'
+import { canonicalJson, type JsonValue } from './json.ts'
 
 const encoder = new TextEncoder()
-const decoder = new TextDecoder()
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
  * A free-form JSON value that travels as bytes of canonical JSON and is parsed only when somebody looks (design §9).
@@ -32,8 +33,9 @@ export class Payload {
     return this.#bytes
   }
 
+  /** @throws ThreadlogError `payload_undecodable` when foreign bytes are not JSON */
   get value(): JsonValue {
-    if (this.#value === undefined) this.#value = JSON.parse(decoder.decode(this.#bytes)) as JsonValue
+    if (this.#value === undefined) this.#value = parse(this.#bytes as Uint8Array)
     return this.#value
   }
 
@@ -45,5 +47,14 @@ export class Payload {
 
   toJSON(): JsonValue {
     return this.value
+  }
+}
+
+function parse(bytes: Uint8Array): JsonValue {
+  try {
+    return JSON.parse(decoder.decode(bytes)) as JsonValue
+  } catch {
+    // The parser's message quotes the text.
+    throw fatal('payload_undecodable', 'A payload does not hold JSON.', { details: { size: bytes.length } })
   }
 }

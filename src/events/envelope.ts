@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { canonicalJson, reject, sha256Hex } from '../base/index.ts'
 import type { EventDraft, EventType } from './catalogue.ts'
 import { choice, commitId, count, hash, instant, optional, record, text } from './fields.ts'
@@ -66,4 +66,3 @@ export const eventId = (event: { commit: { id: string; index: number } }): strin
 
 /** Reads back the tuple an owner of a stream was opened with; only for display. */
 export const threadName = (key: ThreadKey): string => [key.application, key.user, key.thread].map(encodeURIComponent).join('/')
-

@@ -12,7 +12,10 @@ export const text = z.string().meta(avro('string'))
 /** A non-negative whole number below 2^53. */
 export const count = z.int().min(0).meta(avro('long'))
 /** Epoch milliseconds. */
-export const instant = z.int().min(0).meta(avro({ type: 'long', logicalType: 'timestamp-millis' }))
+export const instant = z
+  .int()
+  .min(0)
+  .meta(avro({ type: 'long', logicalType: 'timestamp-millis' }))
 export const flag = z.boolean().meta(avro('boolean'))
 /** 32 bytes, in TypeScript 64 lower-case hex digits. */
 export const hash = z

@@ -70,13 +70,21 @@ export interface Delivery extends TopicRecord {
 }
 
 export interface Topics {
+  /** Resolves when the records are durable, with the positions behind them. */
   publish(topic: TopicName, records: readonly TopicRecord[]): Promise<Positions>
   /** Records of a topic in order, from `from` or from the group's saved progress, then as they come, until `signal` aborts. */
   subscribe(topic: TopicName, options: { group?: string; from?: Positions; signal?: AbortSignal }): AsyncIterable<Delivery[]>
   /** Records that exist now, in order, without waiting. */
   scan(topic: TopicName, options?: { from?: Positions; limit?: number }): AsyncIterable<Delivery[]>
-  /** Records out and a group's progress, all or nothing. `progress` holds the next position to read. */
-  transact(o: { publish: Partial<Record<TopicName, readonly TopicRecord[]>>; progress?: { topic: TopicName; group: string; next: Positions } }): Promise<void>
+  /**
+   * Records out and a group's progress, all or nothing. `next` is the next position to read. With `expect`, nothing is written unless
+   * that is the saved progress (a group without one stands at its first record): of two members that handled the same records, one
+   * gets `progress_moved` (retry).
+   */
+  transact(o: {
+    publish: Partial<Record<TopicName, readonly TopicRecord[]>>
+    progress?: { topic: TopicName; group: string; next: Positions; expect?: Positions }
+  }): Promise<void>
   /** A group's saved progress. */
   progress(topic: TopicName, group: string): Promise<Positions>
 }
@@ -118,7 +126,7 @@ export interface Owners {
   isProvenDead(owner: string): Promise<boolean>
 }
 
-export interface LogBackend {
+export interface LogBackend extends AsyncDisposable {
   readonly events: EventLog
   readonly topics: Topics
   /** Projection tables, for reading. */

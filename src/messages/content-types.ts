@@ -1,4 +1,4 @@
-import type { JsonObject } from '../base/index.ts'
+import type { JsonObject, JsonValue } from '../base/index.ts'
 
 /** One item of a user prompt list; items other than text also occur inside tool-return content. */
 export type UserContent = string | ContentItem
@@ -6,17 +6,20 @@ export type ContentItem = TextContentItem | UrlItem | BinaryItem | UploadedFileI
 
 export interface TextContentItem {
   content: string
-  metadata: unknown
+  metadata: JsonValue
   kind: 'text-content'
 }
 
-/** `identifier`: the first six hex digits of the SHA-1 of the URL, unless given. `media_type` is guessed from the URL, unless given. */
+/**
+ * `identifier`: the first six hex digits of the SHA-1 of the URL, unless given. `media_type` is guessed from the extension, unless
+ * given; null when there is none.
+ */
 export interface UrlItem {
   url: string
   force_download: boolean | 'allow-local'
   vendor_metadata: JsonObject | null
   kind: 'image-url' | 'audio-url' | 'video-url' | 'document-url'
-  media_type: string
+  media_type: string | null
   identifier: string
 }
 

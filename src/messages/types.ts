@@ -2,8 +2,8 @@ import type { JsonObject, JsonValue } from '../base/index.ts'
 import type { BinaryItem, UserContent } from './content-types.ts'
 
 /**
- * The public message JSON of pydantic-ai 2.61, as it stands on the wire (part table: `test/vectors/harness/README.md`). All keys are
- * always present, in the order of these declarations. Timestamps are ISO 8601 text as stored.
+ * The public message JSON of pydantic-ai 2.61, as it stands on the wire. All keys are always present, in the order of these
+ * declarations. Timestamps are ISO 8601 text as stored.
  */
 export type Message = RequestMessage | ResponseMessage
 
@@ -53,26 +53,28 @@ export interface FailedAttempt {
   model_name: string
   provider_name: string | null
   outcome: 'error' | 'rejected'
-  error: string
+  error: string | null
   timestamp: string
   duration: string
   usage: Usage | null
 }
 
-/** Tokens (integers) and seconds of audio of one response. `cost` is opaque: null, a number, or a decimal as text. */
+/** Tokens (integers) and seconds of audio of one response. `cost` is a decimal as text. Further keys of a provider are kept. */
 export interface Usage {
   input_tokens: number
   cache_write_tokens: number
   cache_write_1h_tokens: number
   cache_read_tokens: number
   output_tokens: number
+  /** Responses that reported no usage; only present when not 0. */
+  unmeasured_requests?: number
   output_reasoning_tokens: number
   input_audio_tokens: number
   cache_audio_read_tokens: number
   output_audio_tokens: number
   audio_seconds: number
   details: { [name: string]: number }
-  cost: JsonValue
+  cost: string | null
 }
 
 export type RequestPart =
@@ -158,7 +160,7 @@ export interface ToolAvailabilityDeltaPart {
 }
 
 export interface InstructionDeltaPart {
-  id: string
+  id: string | null
   content: string | null
   base_hash: string | null
   part_kind: 'instruction-delta'
@@ -171,13 +173,13 @@ export interface InstructionBaselinePart {
 export interface Instruction {
   content: string
   dynamic: boolean
-  on_change: string
+  on_change: 'rewrite' | 'append'
   name: string | null
   id: string | null
   part_kind: 'instruction'
 }
 export interface InstructionDigest {
-  id: string
+  id: string | null
   dynamic: boolean
   content_hash: string
   part_kind: 'instruction-digest'

@@ -8,7 +8,7 @@ export const TOOL_CONTENT = 'a13n.tool-content'
 /** Metadata of a tool return: `"preserve"` exempts it from the cold-start filter. */
 export const COLD_START = 'a13n.cold-start'
 /** Vendor metadata of a binary item whose data lives in a content store: `{key, digest, size}`. */
-export const STORED = 'a13n.stored'
+export const STORED_CONTENT = 'a13n.stored'
 /** Metadata of a deferred approval: what the approver is shown. */
 export const APPROVAL_PRESENTATION = 'a13n.harness.approval-presentation'
 /** Metadata of a deferred request: the function identity it was made for. */
@@ -16,7 +16,7 @@ export const DEFERRED_FUNCTION_ID = 'a13n.harness.deferred-function-id'
 /** Metadata of a tool return: which policy decided the call. */
 export const INVOCATION_POLICY = 'a13n.harness.invocation-policy'
 /** Metadata of messages: content bookkeeping of the other library; removed before comparing. */
-export const CONTENT = 'a13n.content'
+export const MESSAGE_CONTENT = 'a13n.content'
 /** Metadata of messages: usage bookkeeping of the other library; removed before comparing. */
 export const MESSAGE_USAGE = 'a13n_usage'
 /** Metadata of user prompts: the id of a steering input. */
@@ -34,3 +34,14 @@ export const NAMESPACES = {
   subagents: 'a13n.subagents',
   reviewHistory: 'a13n.tool-execution-boundary.review-history',
 } as const
+
+/** Our own provider namespace in model prompts: marks that let a prompt be read back as the messages it was made of. */
+export const OPTIONS_NAMESPACE = 'threadlog'
+/** In `provider_details`: metadata of further providers, `{provider: {...}}`, when a part came with more than one. */
+export const OTHER_METADATA = 'threadlog.other-metadata'
+/** In `provider_details` of an empty text part: model content that has no part kind of its own, as it came. */
+export const CUSTOM_CONTENT = 'threadlog.custom'
+/** In `provider_details` of a file part: true if the file belongs to the reasoning. */
+export const REASONING_FILE = 'threadlog.reasoning'
+/** Key around arguments that do not parse, so that they can be shown to a model: `{INVALID_JSON: text}`. */
+export const INVALID_JSON = 'INVALID_JSON'

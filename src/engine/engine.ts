@@ -1,0 +1,170 @@
+import { isThreadlogError, type ThreadlogError } from '../base/index.ts'
+import type { SubmitDeps, Validators } from '../continuations/index.ts'
+import type { StreamKey } from '../events/index.ts'
+import type { Agent, AttemptEnd } from '../harness/index.ts'
+import { type Tail, type ThreadState, type ThreadStore, threadStatus } from '../projections/index.ts'
+import { type Intake, startIntake } from './intake.ts'
+import type { Runner } from './runner.ts'
+import { sweepThreads } from './lookups.ts'
+
+export interface ServeOptions {
+  /** Runs driven at once. Default 64. */
+  concurrency?: number
+  /** Checks of results beside those of the agents' own tools. */
+  validators?: Validators
+  /** Milliseconds between sweeps. Default 1,000. */
+  sweepMs?: number
+  /** Told of what went wrong and will be tried again; nothing is lost. Default: silent. */
+  onProblem?: (problem: { where: string; code: string; message: string }) => void
+}
+
+interface EngineDeps {
+  store: ThreadStore
+  tail: Tail
+  runner: Runner
+  active: Set<string>
+  agents: ReadonlyMap<string, Agent>
+  submit: SubmitDeps
+}
+
+const COOL_DOWN_MS = 1_000
+
+/**
+ * Runs threads for everybody who asks (design §7): takes requested runs, resumes resolved ones, recovers those whose owner died, and
+ * turns results into events and receipts. Any number of engines may serve one log; the log decides who was first.
+ */
+export class Engine implements AsyncDisposable {
+  readonly #d: EngineDeps
+  readonly #o: ServeOptions
+  readonly #stop = new AbortController()
+  readonly #jobs = new Map<StreamKey, Promise<void>>()
+  readonly #again = new Set<StreamKey>()
+  readonly #queue = new Set<StreamKey>()
+  #sweeping: Promise<void> = Promise.resolve()
+  #intake: Intake | undefined
+  #unlisten = () => {}
+
+  /** @internal Use `threadlog.serve()`. */
+  constructor(deps: EngineDeps, options: ServeOptions) {
+    this.#d = deps
+    this.#o = options
+  }
+
+  start(): void {
+    this.#unlisten = this.#d.tail.on(undefined, ({ stream, event }) => {
+      if (event && WAKING.has(event.type)) this.#wake(stream)
+    })
+    const { store, submit } = this.#d
+    this.#intake = startIntake({ ...submit, backend: store.backend, onError: (error) => this.#problem('intake', error) })
+    this.#sweeping = this.#sweepForEver()
+  }
+
+  #wake(stream: StreamKey): void {
+    if (this.#stop.signal.aborted) return
+    if (this.#jobs.has(stream)) {
+      this.#again.add(stream)
+      return
+    }
+    this.#queue.add(stream)
+    this.#fill()
+  }
+
+  #fill(): void {
+    for (const stream of this.#queue) {
+      if (this.#jobs.size >= (this.#o.concurrency ?? 64)) return
+      this.#queue.delete(stream)
+      const job = this.#work(stream).finally(() => {
+        this.#jobs.delete(stream)
+        if (this.#again.delete(stream)) this.#queue.add(stream)
+        if (!this.#stop.signal.aborted) this.#fill()
+      })
+      this.#jobs.set(stream, job)
+    }
+  }
+
+  /** Drives one thread as far as it goes now. */
+  async #work(stream: StreamKey): Promise<void> {
+    try {
+      while (!this.#stop.signal.aborted) {
+        const end = await this.#step(stream)
+        if (end?.is !== 'ended') return
+      }
+    } catch (error) {
+      if (!isThreadlogError(error, 'thread_quarantined')) this.#problem(`thread ${stream}`, error)
+      // A sweep finds the thread again; a pause keeps a standing fault from spinning.
+      await this.#d.store.clock.sleep(COOL_DOWN_MS, this.#stop.signal)
+    }
+  }
+
+  async #step(stream: StreamKey): Promise<AttemptEnd | undefined> {
+    const { store, runner, agents } = this.#d
+    const state = await store.load(stream)
+    const drive = { signal: this.#stop.signal }
+    const status = threadStatus(state)
+    const agent = agents.get(state.run?.agent.name ?? '')
+    if (status === 'running') return agent && (await this.#isAbandoned(state)) ? runner.recover(state, agent, 'owner-gone', drive) : undefined
+    if (status === 'resolved' && agent && state.run?.blocked?.revision !== agent.revision) {
+      const end = await runner.resume(stream, agent, drive)
+      if (end.is !== 'ended' || end.end.status !== 'failed' || state.requested.length === 0) return end
+    }
+    const next = state.requested[0]
+    const wanted = next && agents.get(next.agent)
+    return next && wanted ? runner.start(stream, next.runId, wanted, drive) : undefined
+  }
+
+  /** A run nobody drives: its engine is dead, or it is ours and no attempt of this process knows of it. */
+  async #isAbandoned(state: ThreadState): Promise<boolean> {
+    const run = state.run
+    if (!run || (run.owner.kind !== 'engine' && !run.cancel)) return false
+    const { owners } = this.#d.store.backend
+    if (run.owner.id === owners.self) return !this.#d.active.has(run.runId)
+    return owners.isDead(run.owner.id)
+  }
+
+  async #sweepForEver(): Promise<void> {
+    const { store, agents } = this.#d
+    while (!this.#stop.signal.aborted) {
+      try {
+        for (const stream of sweepThreads(store.backend.tables, [...agents.values()])) this.#wake(stream)
+      } catch (error) {
+        this.#problem('sweep', error)
+      }
+      await store.clock.sleep(this.#o.sweepMs ?? 1_000, this.#stop.signal)
+    }
+  }
+
+  #problem(where: string, error: unknown): void {
+    const { code, message } = isThreadlogError(error) ? error : unexpected(error)
+    this.#o.onProblem?.({ where, code, message })
+  }
+
+  /** Stops taking work, lets what is in flight settle, and leaves the rest to others. */
+  async close(): Promise<void> {
+    this.#unlisten()
+    this.#stop.abort()
+    await this.#sweeping
+    await Promise.all(this.#jobs.values())
+    await this.#intake?.close()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+}
+
+const WAKING = new Set([
+  'run.requested/1',
+  'run.cancel-requested/1',
+  'continuation.completed/1',
+  'continuation.failed/1',
+  'run.completed/1',
+  'run.failed/1',
+  'run.cancelled/1',
+  'run.suspended/1',
+  'thread.repaired/1',
+])
+
+const unexpected = (error: unknown): Pick<ThreadlogError, 'code' | 'message'> => ({
+  code: 'unexpected',
+  message: error instanceof Error ? error.name : 'unknown',
+})

@@ -1,0 +1,91 @@
+import { retryLater } from '../base/index.ts'
+import type { Actor, Owner, StreamKey } from '../events/index.ts'
+import { type Agent, type AttemptEnd, recover, resume, runAttempt, start } from '../harness/index.ts'
+import type { Delta } from '../models/index.ts'
+import { type Proposal, type Tail, type ThreadState, type ThreadStore, threadStatus } from '../projections/index.ts'
+
+export interface RunnerOptions {
+  store: ThreadStore
+  tail: Tail
+  owner: Owner
+  actor: Actor
+  /** Runs some attempt of this process is driving. */
+  active: Set<string>
+  /** Longest difference between two hosts' clocks, in milliseconds. Default 5,000 (R20). */
+  maxSkewMs?: number
+}
+
+export interface DriveOptions {
+  deps?: unknown
+  signal?: AbortSignal
+  onDelta?: (delta: Delta) => void
+}
+
+/** Begins, resumes and recovers runs for one owner: the same steps for library and engine. */
+export class Runner {
+  readonly #o: RunnerOptions
+
+  constructor(options: RunnerOptions) {
+    this.#o = options
+  }
+
+  /** Takes a requested run, in its turn. `before` adds events to the same commit (opening the thread, the request itself). */
+  start(stream: StreamKey, runId: string, agent: Agent, o: DriveOptions = {}, before = (p: Proposal) => p): Promise<AttemptEnd> {
+    return this.#drive(stream, runId, 1, agent, o, (proposal) => {
+      const asked = before(proposal)
+      const next = asked.state.requested[0]
+      if (asked.state.run?.status === 'running' || next?.runId !== runId) return undefined
+      return start(asked, next, agent, this.#o.owner)
+    })
+  }
+
+  /** Resumes a suspended run whose waits are resolved; another process may be faster. */
+  resume(stream: StreamKey, agent: Agent, o: DriveOptions = {}): Promise<AttemptEnd> {
+    const runId = this.#o.store.ids.run()
+    return this.#drive(stream, runId, 1, agent, o, (proposal) =>
+      threadStatus(proposal.state) === 'resolved' ? resume(proposal, runId, agent, this.#o.owner) : undefined,
+    )
+  }
+
+  /** Takes over a running run whose owner is gone. Waits first until no effect of the dead owner can still start (R20). */
+  async recover(state: ThreadState, agent: Agent, why: string, o: DriveOptions = {}): Promise<AttemptEnd> {
+    const run = state.run
+    const stream = state.identity?.stream
+    if (run?.status !== 'running' || stream === undefined) return { is: 'not-taken' }
+    await this.#waitOutStarts(state, o.signal)
+    if (o.signal?.aborted) return { is: 'stopped' }
+    return this.#drive(stream, run.runId, run.attempt + 1, agent, o, (proposal) => {
+      const now = proposal.state.run
+      const same = now?.status === 'running' && now.runId === run.runId && now.attempt === run.attempt
+      return same ? recover(proposal, this.#o.owner, why) : undefined
+    })
+  }
+
+  async #waitOutStarts(state: ThreadState, signal: AbortSignal | undefined): Promise<void> {
+    const { store, maxSkewMs = 5_000 } = this.#o
+    const open = [...(state.batch?.calls.values() ?? [])].flatMap((call) => (call.settled || !call.dispatch ? [] : [call.dispatch]))
+    if (open.length === 0 || (await store.backend.owners.isProvenDead(state.run?.owner.id ?? ''))) return
+    const until = Math.max(...open.map((dispatch) => dispatch.time + dispatch.startByMs)) + maxSkewMs
+    await store.clock.sleep(Math.max(0, until - store.clock.now()), signal)
+  }
+
+  async #drive(
+    stream: StreamKey,
+    runId: string,
+    attempt: number,
+    agent: Agent,
+    o: DriveOptions,
+    begin: (proposal: Proposal) => Proposal | undefined,
+  ): Promise<AttemptEnd> {
+    const { active, store, tail, owner, actor } = this.#o
+    if (active.has(runId)) throw retryLater('run_active', 'This process is already driving that run.', { details: { run_id: runId } })
+    active.add(runId)
+    try {
+      const end = await runAttempt({ store, tail, agent, owner, actor, stream, runId, attempt, ...o }, begin)
+      await store.snapshot(stream)
+      return end
+    } finally {
+      active.delete(runId)
+    }
+  }
+}

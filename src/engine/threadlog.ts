@@ -1,0 +1,227 @@
+import { type Clock, type Ids, type JsonObject, type JsonValue, reject, systemClock, systemIds } from '../base/index.ts'
+import { answer, type Answer, apiSource, approval, denial, encodeReceipt, parseResult, type Receipt, refused, type Submission, type SubmitDeps, settleResult } from '../continuations/index.ts'
+import { type ThreadKey, threadStream } from '../events/index.ts'
+import { type Agent, open, request } from '../harness/index.ts'
+import { type LogBackend, openLog } from '../log/index.ts'
+import { indexProjectors, Proposal, Tail, ThreadStore } from '../projections/index.ts'
+import { Engine, type ServeOptions } from './engine.ts'
+import { runInProcess } from './library.ts'
+import { waitLookup } from './lookups.ts'
+import { RunHandleImpl } from './run-handle.ts'
+import { Runner } from './runner.ts'
+import { streamInProcess } from './run-stream.ts'
+import { ThreadHandle } from './thread-handle.ts'
+import type { RunHandle, RunOptions, RunResult, RunStream, ThreadlogOptions, Wait } from './types.ts'
+import { resultValidators } from './validators.ts'
+import { followWaits, type WaitFilter } from './waits.ts'
+
+/**
+ * Opens a log and everything that runs on it.
+ * @param o.log `'memory'` (default), `sqlite:<file>` (created if missing), or an open backend
+ * @param o.application application id of the threads; default `default`
+ * @throws ThreadlogError `log_damaged`, `log_format_newer`, `log_url_invalid`, …
+ */
+export async function openThreadlog(o: ThreadlogOptions = {}): Promise<Threadlog> {
+  const backend = typeof o.log === 'object' ? o.log : await openLog(o.log ?? 'memory')
+  try {
+    await backend.install(indexProjectors())
+    const clock = o.clock ?? systemClock
+    const ids = o.ids ?? systemIds
+    const store = await ThreadStore.open({ backend, clock, ids })
+    return new Threadlog(o, backend, store, clock, ids)
+  } catch (error) {
+    if (typeof o.log !== 'object') await backend.close()
+    throw error
+  }
+}
+
+/** Threads on one log. Close it when done: `await using`, or `close()`. */
+export class Threadlog implements AsyncDisposable {
+  readonly application: string
+  readonly backend: LogBackend
+  readonly store: ThreadStore
+  readonly #clock: Clock
+  readonly #ids: Ids
+  readonly #ownsBackend: boolean
+  readonly #agents = new Map<string, Agent>()
+  readonly #tail: Tail
+  readonly #active = new Set<string>()
+  readonly #library: Runner
+  readonly #engines = new Set<Engine>()
+  #closed = false
+
+  /** @internal Use {@link openThreadlog}. */
+  constructor(o: ThreadlogOptions, backend: LogBackend, store: ThreadStore, clock: Clock, ids: Ids) {
+    this.application = o.application ?? 'default'
+    this.backend = backend
+    this.store = store
+    this.#clock = clock
+    this.#ids = ids
+    this.#ownsBackend = typeof o.log !== 'object'
+    for (const agent of o.agents ?? []) this.#agents.set(agent.name, agent)
+    this.#tail = new Tail(backend.events)
+    this.#library = this.#runner('library')
+  }
+
+  #runner(kind: 'library' | 'engine'): Runner {
+    const id = this.backend.owners.self
+    return new Runner({
+      store: this.store,
+      tail: this.#tail,
+      owner: { id, kind },
+      actor: { kind, id, source: kind },
+      active: this.#active,
+    })
+  }
+
+  /** Runs an agent here and now (library mode). @throws ThreadlogError as {@link runInProcess} */
+  run(agent: Agent | string, o: RunOptions = {}): Promise<RunResult> {
+    return runInProcess(this.#libraryDeps(), this.#agent(agent), o)
+  }
+
+  /** As {@link run}, telling text, calls and events as they come. Starts when it is iterated or its `result` awaited. */
+  stream(agent: Agent | string, o: RunOptions = {}): RunStream {
+    return streamInProcess(this.#libraryDeps(), this.#tail, this.#agent(agent), o)
+  }
+
+  #libraryDeps() {
+    this.#open()
+    return { store: this.store, runner: this.#library, application: this.application }
+  }
+
+  /**
+   * Asks for a run: recorded durably when this resolves, and done by any engine that has the agent, in any process.
+   * @param o.commandId the same id asks once, however often it is sent
+   */
+  async start(o: {
+    agent: string | Agent
+    user?: string
+    thread?: string
+    input?: JsonValue
+    commandId?: string
+    toolRecovery?: RunOptions['toolRecovery']
+    toolErrors?: RunOptions['toolErrors']
+  }): Promise<RunHandle> {
+    this.#open()
+    const key: ThreadKey = { application: this.application, user: o.user ?? 'default', thread: o.thread ?? this.#ids.thread() }
+    const stream = threadStream(key)
+    const agent = typeof o.agent === 'string' ? o.agent : o.agent.name
+    const options = { toolRecovery: o.toolRecovery ?? 'declared', toolErrors: o.toolErrors ?? 'return' } as const
+    const wanted = { runId: this.#ids.run(), agent, input: o.input ?? null, options, commandId: o.commandId ?? null }
+    const { state } = await this.store.commit(stream, (before) => {
+      const actor = { kind: 'api', id: '', source: 'start' }
+      const context = { stream, now: this.#clock.now(), actor, runId: null, attempt: null, commandId: wanted.commandId }
+      const proposal = request(open(Proposal.on(before, context), key), wanted)
+      return { drafts: proposal.drafts, context }
+    })
+    const runId = (wanted.commandId === null ? undefined : state.commands.get(wanted.commandId)) ?? wanted.runId
+    return new RunHandleImpl(this.store, this.#tail, key, runId)
+  }
+
+  /** Serves this process's agents: runs, results, recovery, until closed or killed. */
+  async serve(o: ServeOptions = {}): Promise<Engine> {
+    this.#open()
+    const engine = new Engine(
+      { store: this.store, tail: this.#tail, runner: this.#runner('engine'), active: this.#active, agents: this.#agents, submit: this.#submitDeps() },
+      o,
+    )
+    this.#engines.add(engine)
+    engine.start()
+    return engine
+  }
+
+  /** Open waits, oldest first; with `follow`, also those to come. */
+  waits(filter: WaitFilter = {}): AsyncIterable<Wait> {
+    this.#open()
+    return followWaits({ store: this.store, tail: this.#tail, application: this.application }, filter)
+  }
+
+  /** Submits a result as a provider does; the same record as on the results topic. The receipt says what became of it. */
+  async submit(result: JsonObject | string | Uint8Array, o: { by?: string; commandId?: string } = {}): Promise<Receipt> {
+    const source = apiSource('submit', o.commandId ?? this.#ids.token())
+    const parsed = parseResult(result)
+    return 'submission' in parsed
+      ? this.#settle(parsed.submission, source, o.by ?? '')
+      : this.#published(refused(source, parsed, parsed.refusal).receipt)
+  }
+
+  /** Lets a proposed call run. Quote `digest` (of the wait) so that the approval counts for what was shown. */
+  approve(waitId: string, o: Decision & { overrideArgs?: JsonObject } = {}): Promise<Receipt> {
+    const { digest, overrideArgs, reason: message } = o
+    return this.#decide('approve', approval(waitId, { digest, overrideArgs, message }), o)
+  }
+
+  /** Refuses a proposed call; the model reads the reason. */
+  deny(waitId: string, o: Decision = {}): Promise<Receipt> {
+    return this.#decide('deny', denial(waitId, { digest: o.digest, reason: o.reason }), o)
+  }
+
+  /** Answers a question. */
+  answer(waitId: string, value: Answer, o: Decision = {}): Promise<Receipt> {
+    return this.#decide('answer', answer(waitId, value, { digest: o.digest }), o)
+  }
+
+  #decide(api: string, submission: Submission, o: Decision): Promise<Receipt> {
+    return this.#settle(submission, apiSource(api, o.commandId ?? this.#ids.token()), o.by ?? '', 'human')
+  }
+
+  async #settle(submission: Submission, source: ReturnType<typeof apiSource>, by: string, kind = 'provider'): Promise<Receipt> {
+    this.#open()
+    const context = { actor: { kind, id: by, source: 'api' }, source, authority: { allows: () => true } }
+    const { receipt } = await settleResult(this.#submitDeps(), submission, context)
+    return this.#published(receipt)
+  }
+
+  async #published(receipt: Receipt): Promise<Receipt> {
+    const key = receipt.continuation_id ?? receipt.external_id ?? ''
+    await this.backend.topics.publish('receipts', [{ key, value: encodeReceipt(receipt) }])
+    return receipt
+  }
+
+  #submitDeps(): SubmitDeps {
+    const { store, application } = this
+    return { store, application, lookup: waitLookup(this.backend.tables), validators: resultValidators(() => this.#agents.values()) }
+  }
+
+  /** A thread by its id (of the default user), or by user and id. */
+  thread(ref: string | { user?: string; thread: string }): ThreadHandle {
+    const { user = 'default', thread } = typeof ref === 'string' ? { thread: ref } : ref
+    const key = { application: this.application, user, thread }
+    return new ThreadHandle({ store: this.store, tail: this.#tail, runner: this.#library, agents: this.#agents, clock: this.#clock, ids: this.#ids }, key)
+  }
+
+  #agent(agent: Agent | string): Agent {
+    if (typeof agent !== 'string') return agent
+    const known = this.#agents.get(agent)
+    if (known) return known
+    throw reject('agent_unknown', 'This process has no agent of that name.', { path: 'agent', expected: [...this.#agents.keys()].join(', ') })
+  }
+
+  #open(): void {
+    if (this.#closed) throw reject('closed', 'This threadlog is closed.', { hint: 'Open it again.' })
+  }
+
+  /** Stops engines, then the tail, then the log; the first error wins. */
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    const steps = [...[...this.#engines].map((engine) => () => engine.close()), () => this.#tail.close()]
+    if (this.#ownsBackend) steps.push(() => this.backend.close())
+    let first: unknown
+    for (const step of steps) await step().catch((error: unknown) => (first ??= error))
+    if (first !== undefined) throw first
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+}
+
+/** Who decides, on what shown proposal, and why. */
+export interface Decision {
+  digest?: string
+  by?: string
+  reason?: string
+  commandId?: string
+}
+

@@ -1,0 +1,269 @@
+import { type JsonValue, Payload } from '../base/index.ts'
+import type { Actor, EventDraft, Owner, StreamKey } from '../events/index.ts'
+import { type Delta, type ModelOutcome, streamResponse } from '../models/index.ts'
+import { type DecisionContext, messageHistory, Proposal, type RunEnd, type Tail, type ThreadState, type ThreadStore } from '../projections/index.ts'
+import { isoTimestamp } from '../messages/index.ts'
+import type { Agent } from './agent.ts'
+import { recordedOptions } from './begin.ts'
+import { PAYLOAD_LIMIT, settle, settleUnknown } from './drafts.ts'
+import { type Executed, execute } from './execute.ts'
+import { advance, cancel, fail, type Plan } from './plan.ts'
+import type { PlanEnvironment, Start } from './plan-calls.ts'
+
+export interface AttemptOptions {
+  store: ThreadStore
+  tail: Tail
+  agent: Agent
+  owner: Owner
+  actor: Actor
+  stream: StreamKey
+  runId: string
+  attempt: number
+  /** What tools get as `deps`; never in the log. */
+  deps?: unknown
+  /** Aborting stops the attempt after what is in flight has settled; the run stays for whoever recovers it. */
+  signal?: AbortSignal
+  onDelta?: (delta: Delta) => void
+}
+
+/** How an attempt ended: with its run, without having begun, overtaken by another attempt, or stopped with this process. */
+export type AttemptEnd = { is: 'ended'; end: RunEnd; thrown?: unknown } | { is: 'not-taken' } | { is: 'superseded' } | { is: 'stopped' }
+
+/** Milliseconds after its event in which an effect may still start (R20). */
+export const START_BY_MS = 5_000
+const MODEL_RETRIES = 2
+const BACKOFF_MS = 500
+const DRAIN_MS = 5_000
+
+/**
+ * The only loop that runs agents (design §7): begins, resumes or recovers a run with `begin`, then acts until the run has ended.
+ * @param begin decides the first events on the current state; undefined when the run is not there to be taken
+ */
+export function runAttempt(options: AttemptOptions, begin: (proposal: Proposal) => Proposal | undefined): Promise<AttemptEnd> {
+  return new Attempt(options).run(begin)
+}
+
+type Next = Plan['next'] | 'superseded' | 'not-taken' | 'stopped'
+
+class Attempt {
+  readonly #o: AttemptOptions
+  readonly #inFlight = new Map<string, Promise<void>>()
+  readonly #finished: { start: Start; executed: Executed }[] = []
+  readonly #missed = new Set<string>()
+  /** Aborts model and tools: cancelled, superseded, or drained. */
+  readonly #cut = new AbortController()
+  /** Follows the caller's signal; its listeners go with this attempt. */
+  readonly #closing: AbortSignal
+  #state: ThreadState | undefined
+  #thrown: unknown
+
+  constructor(options: AttemptOptions) {
+    this.#o = options
+    this.#closing = AbortSignal.any(options.signal ? [options.signal] : [])
+  }
+
+  async run(begin: (proposal: Proposal) => Proposal | undefined): Promise<AttemptEnd> {
+    const stop = this.#o.tail.on(this.#o.stream, ({ event }) => {
+      if (event?.type === 'run.cancel-requested/1' && event.data.run_id === this.#o.runId) this.#cut.abort()
+      if (event?.type === 'run.recovered/1' && event.data.run_id === this.#o.runId && event.data.attempt > this.#o.attempt) this.#cut.abort()
+    })
+    try {
+      let next = await this.#commit(begin, true)
+      while (next === 'model' || next === 'calls') next = next === 'model' ? await this.#askModel() : await this.#awaitCalls()
+      return this.#result(next)
+    } finally {
+      stop()
+      this.#cut.abort()
+    }
+  }
+
+  #result(next: Next): AttemptEnd {
+    if (next === 'superseded' || next === 'not-taken' || next === 'stopped') return { is: next }
+    const end = this.#state?.runs.get(this.#o.runId)
+    return end ? { is: 'ended', end, ...(this.#thrown === undefined ? {} : { thrown: this.#thrown }) } : { is: 'superseded' }
+  }
+
+  /** Commits what `build` adds and everything that follows from it, then starts the effects that were dispatched. */
+  async #commit(build: (proposal: Proposal) => Proposal | undefined, beginning = false): Promise<Next> {
+    const { store, stream, runId, attempt } = this.#o
+    const sentAt = store.clock.monotonic()
+    const continuationIds = Array.from({ length: 128 }, () => '')
+    let plan: Plan | undefined
+    let refused: Next = 'superseded'
+    const decide = (state: ThreadState) => {
+      plan = undefined
+      if (!beginning && !this.#isCurrent(state)) return undefined
+      const built = build(Proposal.on(state, this.#context()))
+      if (!built) {
+        refused = 'not-taken'
+        return undefined
+      }
+      plan = this.#follow(built, continuationIds)
+      return { drafts: plan.proposal.drafts, context: plan.proposal.context }
+    }
+    const { state } = await store.commit(stream, decide, Number.POSITIVE_INFINITY)
+    this.#state = state
+    if (!plan) return refused
+    for (const start of (plan as Plan).starts) this.#begin(start, sentAt)
+    const next = (plan as Plan).next
+    if (next !== 'ended' && state.run?.runId === runId && state.run.attempt === attempt && this.#closing.aborted && this.#inFlight.size === 0)
+      return 'stopped'
+    return next
+  }
+
+  #context(): DecisionContext {
+    const { store, stream, actor, runId, attempt } = this.#o
+    return { stream, now: store.clock.now(), actor, runId, attempt }
+  }
+
+  #isCurrent(state: ThreadState): boolean {
+    return state.run?.runId === this.#o.runId && state.run.attempt === this.#o.attempt && state.run.status === 'running'
+  }
+
+  #follow(built: Proposal, ids: string[]): Plan {
+    const none = { starts: [], next: 'ended' } as const
+    if (!this.#isCurrent(built.state)) return { proposal: built, ...none }
+    const cancelled = built.state.run?.cancel
+    if (cancelled) return { proposal: cancel(built, cancelled.reason), ...none }
+    if (this.#closing.aborted) return { proposal: built, starts: [], next: 'calls' }
+    return advance(built, this.#environment(ids))
+  }
+
+  #environment(ids: string[]): PlanEnvironment {
+    for (let i = 0; i < ids.length; i++) ids[i] ||= this.#o.store.ids.continuation()
+    return {
+      agent: this.#o.agent,
+      inFlight: new Set(this.#inFlight.keys()),
+      missed: this.#missed,
+      continuationIds: ids,
+      startByMs: START_BY_MS,
+    }
+  }
+
+  #begin(start: Start, sentAt: number): void {
+    this.#missed.delete(start.callId)
+    const { store, deps } = this.#o
+    const execution = { start, clock: store.clock, sentAt, startByMs: START_BY_MS, signal: this.#cut.signal, deps }
+    const done = execute(execution).then((executed) => {
+      this.#finished.push({ start, executed })
+    })
+    this.#inFlight.set(start.callId, done)
+  }
+
+  /** Waits until a call has an outcome, then records every outcome there is. */
+  async #awaitCalls(): Promise<Next> {
+    const outcomes = () => [...this.#inFlight.values(), whenAborted(this.#cut.signal)]
+    if (this.#finished.length === 0) await Promise.race([...outcomes(), whenAborted(this.#closing)])
+    if (this.#finished.length === 0 && this.#closing.aborted && !this.#cut.signal.aborted) {
+      await Promise.race([...outcomes(), this.#o.store.clock.sleep(DRAIN_MS, this.#cut.signal)])
+      if (this.#finished.length === 0) return 'stopped'
+    }
+    const finished = this.#finished.splice(0)
+    for (const { start, executed } of finished) {
+      this.#inFlight.delete(start.callId)
+      if (executed.is === 'missed') this.#missed.add(start.callId)
+    }
+    const next = await this.#commit((proposal) => record(proposal, finished))
+    const threw = finished.find(({ executed }) => executed.is === 'threw')
+    if (threw?.executed.is === 'threw' && next === 'ended') this.#thrown = threw.executed.error
+    return next
+  }
+
+  async #askModel(): Promise<Next> {
+    const state = this.#state as ThreadState
+    if (this.#closing.aborted) return 'stopped'
+    const outcome = limited(await this.#request(state))
+    if (outcome.kind === 'response') return this.#commit((proposal) => proposal.add(...responded(proposal, outcome.message, outcome.usage)))
+    if (outcome.kind === 'cancelled') {
+      if (this.#closing.aborted && !this.#cut.signal.aborted) return 'stopped'
+      return this.#commit((proposal) => (outcome.partial ? proposal.add(...responded(proposal, outcome.partial, {})) : proposal))
+    }
+    const failures = state.run?.modelFailures ?? 0
+    if (outcome.retryable && !outcome.partial && failures < MODEL_RETRIES) return this.#retryModel(outcome, failures)
+    return this.#commit((proposal) => modelFailed(proposal, outcome))
+  }
+
+  #request(state: ThreadState): Promise<ModelOutcome> {
+    const { agent, store, runId, onDelta } = this.#o
+    return streamResponse({
+      model: agent.model,
+      messages: messageHistory(state),
+      tools: [...agent.tools.values()].map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
+      signal: AbortSignal.any([this.#closing, this.#cut.signal]),
+      now: () => isoTimestamp(store.clock.now()),
+      runId,
+      threadId: state.identity?.thread,
+      onDelta,
+    })
+  }
+
+  async #retryModel(outcome: Failed, failures: number): Promise<Next> {
+    const { agent, store } = this.#o
+    const again: EventDraft = {
+      type: 'model.requested/1',
+      data: { step: this.#state?.run?.step ?? 0, model: agent.model.modelId, settings_digest: Payload.of({}).digest },
+    }
+    const next = await this.#commit((proposal) => proposal.add(failedEvent(proposal, outcome), again))
+    if (next === 'model') await store.clock.sleep(outcome.retryAfterMs ?? BACKOFF_MS * 2 ** failures, this.#cut.signal)
+    return next
+  }
+}
+
+type Failed = Omit<Extract<ModelOutcome, { kind: 'failed' }>, 'code'> & { code: string }
+type Outcome = Exclude<ModelOutcome, { kind: 'failed' }> | Failed
+
+const whenAborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => (signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true })))
+
+/** A response above the payload limit cannot be stored yet (R17): it is a failed request. */
+function limited(outcome: ModelOutcome): Outcome {
+  if (outcome.kind !== 'response' || Payload.of(outcome.message as unknown as JsonValue).bytes.byteLength <= PAYLOAD_LIMIT) return outcome
+  return { kind: 'failed', code: 'response_too_large', retryable: false, details: { error_type: 'ResponseTooLarge' } }
+}
+
+function responded(proposal: Proposal, message: unknown, usage: unknown): EventDraft[] {
+  const step = proposal.state.run?.step ?? 0
+  const data = { step, message: Payload.of(message as JsonValue), usage: Payload.of(usage as JsonValue), replaces_previous: false }
+  return [{ type: 'model.responded/1', data }]
+}
+
+const failedEvent = (proposal: Proposal, outcome: Failed): EventDraft => ({
+  type: 'model.failed/1',
+  data: {
+    step: proposal.state.run?.step ?? 0,
+    code: outcome.code,
+    retryable: outcome.retryable,
+    details: Payload.of(outcome.details as JsonValue),
+  },
+})
+
+function modelFailed(proposal: Proposal, outcome: Failed): Proposal {
+  let next = proposal.add(failedEvent(proposal, outcome))
+  if (outcome.partial) next = next.add(...responded(next, outcome.partial, {}))
+  const message = `The model request failed (${outcome.code}).`
+  return fail(next, { code: 'agent_run_failed', message, retryable: outcome.retryable, details: { ...outcome.details, cause: outcome.code } })
+}
+
+/** The settlements of finished calls; a throw ends the run when its options say so. */
+function record(proposal: Proposal, finished: readonly { start: Start; executed: Executed }[]): Proposal {
+  let threw: { start: Start; errorName: string } | undefined
+  const strict = recordedOptions(proposal.state.run?.options).toolErrors === 'throw'
+  for (const { start, executed } of finished) {
+    const { context, state } = proposal
+    const known = state.batch?.calls.get(start.callId)
+    const common = { callId: start.callId, toolName: start.tool.name, number: start.number }
+    if (executed.is === 'missed' || known?.settled) continue
+    if (executed.is !== 'threw') proposal = proposal.add(settle(context, { ...common, settlement: executed.is, content: executed.content }))
+    else if (strict) {
+      threw = { start, errorName: executed.errorName }
+      proposal = proposal.add(settleUnknown(context, start.callId, start.tool.name, known, 'threw'))
+    } else {
+      const content = { error: { code: 'tool_threw', type: executed.errorName, retryable: false } }
+      proposal = proposal.add(settle(context, { ...common, settlement: 'failed', content }))
+    }
+  }
+  if (!threw) return proposal
+  const details = { tool: threw.start.tool.name, call_id: threw.start.callId, error_type: threw.errorName }
+  return fail(proposal, { code: 'tool_threw', message: 'A tool threw an exception.', details })
+}
+

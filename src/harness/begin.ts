@@ -1,0 +1,187 @@
+import { type JsonObject, type JsonValue, Payload, reject } from '../base/index.ts'
+import type { EventDraft, Owner, ThreadKey, ToolRecovery } from '../events/index.ts'
+import { checkThreadId, isoTimestamp, type RequestMessage, systemPromptPart } from '../messages/index.ts'
+import { findWait, messageOf, type Proposal, type RequestedRun, type RunState, threadStatus, type Wait } from '../projections/index.ts'
+import { type Agent, toolIdentity } from './agent.ts'
+import { PAYLOAD_LIMIT } from './drafts.ts'
+import { abandonWaits } from './plan.ts'
+
+/** Options of a run that are recorded: a recovery in another process must know them. */
+export interface RunRecordOptions {
+  toolRecovery: ToolRecovery
+  /** `'throw'`: a tool's exception ends the run. `'return'`: the model is told the error's class name. */
+  toolErrors: 'throw' | 'return'
+}
+
+export interface RunRequest {
+  runId: string
+  agent: string
+  /** User-prompt content, or null to go on from the history alone. */
+  input: JsonValue | null
+  options: RunRecordOptions
+  commandId: string | null
+}
+
+/** Opens the thread if it is new. @throws ThreadlogError `thread_id_invalid`, `stream_kind_mismatch` */
+export function open(proposal: Proposal, key: ThreadKey): Proposal {
+  const identity = proposal.state.identity
+  if (identity) {
+    if (identity.kind === 'harness') return proposal
+    throw reject('stream_kind_mismatch', 'The thread belongs to a foreign host.', { hint: 'Use another thread id.' })
+  }
+  checkThreadId(key.thread)
+  return proposal.add({
+    type: 'thread.opened/1',
+    data: {
+      application_id: key.application,
+      user_id: key.user,
+      thread_id: key.thread,
+      kind: 'harness',
+      origin: { kind: 'new', state: null, parent: null },
+    },
+  })
+}
+
+/** Records that a run is wanted. The same command id asks once. @throws ThreadlogError `input_too_large` */
+export function request(proposal: Proposal, r: RunRequest): Proposal {
+  if (r.commandId !== null && proposal.state.commands.has(r.commandId)) return proposal
+  const input = r.input === null ? null : Payload.of(r.input)
+  if (input && input.bytes.byteLength > PAYLOAD_LIMIT - 4096)
+    throw reject('input_too_large', 'The input is too large for one event.', {
+      path: 'input',
+      expected: `at most ${PAYLOAD_LIMIT - 4096} bytes of JSON`,
+      details: { bytes: input.bytes.byteLength, limit: PAYLOAD_LIMIT - 4096 },
+    })
+  const options = Payload.of({ tool_recovery: r.options.toolRecovery, tool_errors: r.options.toolErrors })
+  return proposal.add({
+    type: 'run.requested/1',
+    data: { run_id: r.runId, agent: r.agent, input, answers: null, options, command_id: r.commandId },
+  })
+}
+
+/** The options as recorded, or the engine's defaults. */
+export function recordedOptions(payload: Payload | undefined): RunRecordOptions {
+  const value = (payload?.value ?? {}) as JsonObject
+  return {
+    toolRecovery: (value['tool_recovery'] as ToolRecovery | undefined) ?? 'declared',
+    toolErrors: value['tool_errors'] === 'throw' ? 'throw' : 'return',
+  }
+}
+
+/** Begins a requested run on an idle or suspended thread; open waits of a suspension are given up first. */
+export function start(proposal: Proposal, requested: RequestedRun, agent: Agent, owner: Owner): Proposal {
+  const begun = abandonWaits(proposal.for(requested.runId, 1)).add(
+    startedEvent({
+      runId: requested.runId,
+      invocationId: requested.runId,
+      agent,
+      owner,
+      toolRecovery: recordedOptions(requested.options).toolRecovery,
+      trigger: { kind: 'input', continuation_ids: [] },
+    }),
+  )
+  return reconcileSystemPrompt(begun, agent)
+}
+
+function startedEvent(s: {
+  runId: string
+  invocationId: string
+  agent: Agent
+  owner: Owner
+  toolRecovery: ToolRecovery
+  trigger: { kind: 'input' | 'batch' | 'recovery'; continuation_ids: string[] }
+}): EventDraft {
+  return {
+    type: 'run.started/1',
+    data: {
+      run_id: s.runId,
+      invocation_id: s.invocationId,
+      attempt: 1,
+      owner: s.owner,
+      agent: { name: s.agent.name, revision: s.agent.revision },
+      tool_recovery: s.toolRecovery,
+      trigger: s.trigger,
+    },
+  }
+}
+
+/**
+ * Resumes a suspended run whose waits are all resolved (R11). The surface is checked first; when it no longer fits, nothing is
+ * claimed, the attempt is recorded as failed, and the suspension stands until the agent changes.
+ */
+export function resume(proposal: Proposal, runId: string, agent: Agent, owner: Owner): Proposal {
+  const run = proposal.state.run
+  if (run?.status !== 'suspended' || threadStatus(proposal.state) !== 'resolved') return proposal
+  const waits = run.waitIds.map((id) => findWait(proposal.state, id) as Wait)
+  const started = startedEvent({
+    runId,
+    invocationId: run.invocationId,
+    agent,
+    owner,
+    toolRecovery: run.toolRecovery,
+    trigger: { kind: 'batch', continuation_ids: [...run.waitIds] },
+  })
+  const resumed = proposal.for(runId, 1)
+  const mismatch = surfaceMismatch(waits, agent)
+  if (mismatch !== undefined) return resumed.add(started, refused(runId, mismatch))
+  const claims = waits.map((wait): EventDraft => {
+    return { type: 'continuation.claimed/1', data: { continuation_id: wait.id, revision: wait.revision + 1 } }
+  })
+  return reconcileSystemPrompt(resumed.add(...claims, started), agent)
+}
+
+const refused = (runId: string, tool: string): EventDraft => ({
+  type: 'run.failed/1',
+  data: {
+    run_id: runId,
+    failure: {
+      code: 'deferred_surface_mismatch',
+      message: 'The agent no longer offers a tool that the suspended run waits for.',
+      retryable: false,
+    },
+    details: Payload.of({ tool }),
+  },
+})
+
+/** The identity of a waiting tool that this agent lacks. A failed external call may be closed without its tool (state spec §3.4). */
+function surfaceMismatch(waits: readonly Wait[], agent: Agent): string | undefined {
+  for (const { item, outcome } of waits) {
+    const tool = agent.tools.get(item.tool_name)
+    if (!tool && item.kind === 'external' && outcome?.failure) continue
+    if (!tool || toolIdentity(tool) !== item.tool) return item.tool
+  }
+  return undefined
+}
+
+/** Takes over a run whose owner is gone. */
+export function recover(proposal: Proposal, owner: Owner, why: string): Proposal {
+  const run = proposal.state.run as RunState
+  const attempt = run.attempt + 1
+  return proposal.for(run.runId, attempt).add({ type: 'run.recovered/1', data: { run_id: run.runId, attempt, owner, why } })
+}
+
+/** Puts the agent's current system prompt at the front of a history that carries another one (state spec §2.7 step 6). */
+function reconcileSystemPrompt(proposal: Proposal, agent: Agent): Proposal {
+  const { history } = proposal.state
+  let first = 0
+  while (first < history.length && history.at(first)?.role !== 'request') first++
+  const entry = history.at(first)
+  if (!entry || carries(messageOf(entry) as RequestMessage, agent.system)) return proposal
+  const replace: JsonObject = {}
+  for (const [index, other] of [...history].entries()) {
+    if (other.role !== 'request') continue
+    const message = messageOf(other) as RequestMessage
+    const kept: RequestMessage['parts'] = message.parts.filter((part) => part.part_kind !== 'system-prompt')
+    const parts = index === first ? [...systemPrompt(agent, proposal.context.now), ...kept] : kept
+    if (index === first || kept.length !== message.parts.length) replace[String(index)] = { ...message, parts } as unknown as JsonValue
+  }
+  return proposal.add({ type: 'history.revised/1', data: { why: 'system_prompt', patch: Payload.of({ replace }) } })
+}
+
+function carries(message: RequestMessage, system: readonly string[]): boolean {
+  const found = message.parts.flatMap((part) => (part.part_kind === 'system-prompt' ? [part.content] : []))
+  return found.length === system.length && found.every((content, i) => content === system[i])
+}
+
+const systemPrompt = (agent: Agent, now: number) =>
+  agent.system.map((content) => systemPromptPart({ content, timestamp: isoTimestamp(now) }))

@@ -1,0 +1,68 @@
+import { type JsonObject, type JsonValue, canonicalJson, isJsonObject, isThreadlogError } from '../base/index.ts'
+import { APPROVAL_SCHEMA, ANSWER_SCHEMA, continuationSchemaId, HUMAN_PROVIDER, validateQuestionRequest } from '../continuations/index.ts'
+import { parseArgs, type ToolCallPart, type ToolRetry } from '../messages/index.ts'
+import { type Agent, QUESTION_TOOL } from './agent.ts'
+import type { Tool, ToolIssue } from './tool.ts'
+
+/** What the current surface says about a call, before anything is run. */
+export type Classified =
+  | { do: 'dispatch'; tool: Tool; args: JsonValue; approved: boolean }
+  | { do: 'defer'; tool: Tool; args: JsonObject; kind: 'external' | 'approval' | 'question'; provider: string; schemaId: string }
+  | { do: 'retry'; cause: ToolRetry['cause']; content: string }
+  | { do: 'fail'; content: string }
+
+/** A granted approval: the overrides, if any, replace the arguments and are validated like them. */
+export interface Approval {
+  overrideArgs: JsonObject | undefined
+}
+
+/** Decides what to do with a call of the model. Pure, given the agent. */
+export function classify(agent: Agent, call: ToolCallPart, approval?: Approval): Classified {
+  const tool = agent.tools.get(call.tool_name)
+  if (!tool) return { do: 'retry', cause: 'unknown_tool', content: unknownTool(call.tool_name, [...agent.tools.keys()]) }
+  const parsed = approval?.overrideArgs ? { ok: true as const, value: approval.overrideArgs } : parseArgs(call)
+  if (!parsed.ok) return { do: 'retry', cause: 'validation_error', content: 'The arguments are not a JSON object.' }
+  if (tool.kind === 'external') return external(tool, parsed.value)
+  const validated = tool.validate(parsed.value)
+  if (!validated.ok) return { do: 'retry', cause: 'validation_error', content: invalidArguments(validated.issues) }
+  if (!approval && tool.needsApproval(validated.value))
+    return { do: 'defer', tool, args: parsed.value, kind: 'approval', provider: HUMAN_PROVIDER, schemaId: APPROVAL_SCHEMA }
+  return { do: 'dispatch', tool, args: validated.value, approved: approval !== undefined }
+}
+
+/** External calls are not validated against their schema (settled list §3); questions must be well-formed to be shown. */
+function external(tool: Tool, args: JsonObject): Classified {
+  if (tool.name !== QUESTION_TOOL)
+    return { do: 'defer', tool, args, kind: 'external', provider: tool.provider ?? 'client', schemaId: resultSchemaId(tool) }
+  try {
+    validateQuestionRequest(args)
+  } catch (error) {
+    if (!isThreadlogError(error)) throw error
+    return { do: 'fail', content: `The question cannot be shown: ${error.path ?? '$'} should be ${error.expected ?? 'as described'}.` }
+  }
+  return { do: 'defer', tool, args, kind: 'question', provider: HUMAN_PROVIDER, schemaId: ANSWER_SCHEMA }
+}
+
+const schemaIds = new WeakMap<Tool, string>()
+
+/** Schema id of a tool's results: `continuationSchemaId` of their JSON Schema (design §6). */
+export function resultSchemaId(tool: Tool): string {
+  let id = schemaIds.get(tool)
+  if (id === undefined) {
+    id = continuationSchemaId(tool.resultSchema ?? {})
+    schemaIds.set(tool, id)
+  }
+  return id
+}
+
+const unknownTool = (name: string, known: string[]): string =>
+  `There is no tool called ${canonicalJson(name.slice(0, 128))}. Available: ${known.length > 0 ? known.join(', ') : 'none'}.`
+
+const invalidArguments = (issues: ToolIssue[]): string =>
+  `The arguments are not valid:\n${issues.map((issue) => `- ${issue.path}: ${issue.message}`).join('\n')}`
+
+/** The approval in an accepted value of `threadlog.approval/1`; undefined for a denial. */
+export function approvalIn(value: JsonValue): Approval | undefined {
+  if (!isJsonObject(value) || value['approved'] !== true) return undefined
+  return { overrideArgs: isJsonObject(value['override_args']) ? value['override_args'] : undefined }
+}

@@ -1,0 +1,8 @@
+export { type Agent, defineAgent, proposalDigest, QUESTION_TOOL, toolIdentity } from './agent.ts'
+export { type AttemptEnd, type AttemptOptions, runAttempt, START_BY_MS } from './attempt.ts'
+export { open, recordedOptions, recover, request, resume, type RunRecordOptions, type RunRequest, start } from './begin.ts'
+export { resultSchemaId } from './classify.ts'
+export { UNKNOWN_RESULT } from './drafts.ts'
+export { openBatchCalls } from './plan-calls.ts'
+export { abandonWaits, cancel, fail } from './plan.ts'
+export { defineTool, externalTool, type Tool, type ToolContext } from './tool.ts'

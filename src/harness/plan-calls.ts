@@ -1,0 +1,153 @@
+import type { JsonValue } from "../base/index.ts"
+import { jsonDigest } from '../base/index.ts'
+import type { EventDraft } from '../events/index.ts'
+import { answeredCallIds, type ResponseMessage, type ToolCallPart, toolCalls } from '../messages/index.ts'
+import { findWait, idempotencyKey, messageOf, type Proposal, type RunState, type ThreadState, type Wait } from '../projections/index.ts'
+import { type Agent, toolIdentity } from './agent.ts'
+import { type Approval, approvalIn, type Classified, classify } from './classify.ts'
+import { MAX_TOOL_RETRIES, settle, settleByWait, settleUnknown } from './drafts.ts'
+
+/** What the planner must know beside the state. */
+export interface PlanEnvironment {
+  readonly agent: Agent
+  /** Calls this process is executing for the current attempt. */
+  readonly inFlight: ReadonlySet<string>
+  /** Calls dispatched by this attempt whose start came too late (R20): they never began. */
+  readonly missed: ReadonlySet<string>
+  /** Fresh ids, one per call of the response; used in order of the calls. */
+  readonly continuationIds: readonly string[]
+  /** How long after its event an effect may start, in milliseconds. */
+  readonly startByMs: number
+}
+
+export type Deferred = Extract<Classified, { do: 'defer' }> & { call: ToolCallPart; index: number }
+/** An effect to begin once its `tool.dispatched` is accepted. */
+export type Start = Extract<Classified, { do: 'dispatch' }> & { callId: string; number: number; key: string }
+
+export interface CallsPlan {
+  readonly proposal: Proposal
+  readonly starts: readonly Start[]
+  readonly deferred: readonly Deferred[]
+}
+
+/** The calls of the latest response that have no answer yet, in order. */
+export function openBatchCalls(state: ThreadState): ToolCallPart[] {
+  const batch = state.batch
+  if (!batch) return []
+  const response = messageOf(batch.response)
+  if (response.kind !== 'response') return []
+  const answered = batch.origin.startsWith('m') ? importedAnswers(state, response) : new Set<string>()
+  return toolCalls(response).filter((call) => !batch.calls.get(call.tool_call_id)?.settled && !answered.has(call.tool_call_id))
+}
+
+function importedAnswers(state: ThreadState, response: ResponseMessage): Set<string> {
+  const messages = state.history.slice().map(messageOf)
+  return answeredCallIds(messages.slice(messages.lastIndexOf(response) + 1))
+}
+
+/** What is to become of one open call. */
+type Verdict =
+  | { is: 'left' }
+  | { is: 'unknown'; reason: string }
+  | { is: 'answered'; wait: Wait; settlement: 'returned' | 'failed' | 'denied' }
+  | { is: 'ready'; approval?: Approval }
+
+function judge(state: ThreadState, run: RunState, call: ToolCallPart, env: PlanEnvironment): Verdict {
+  const batch = state.batch as NonNullable<ThreadState['batch']>
+  const known = batch.calls.get(call.tool_call_id)
+  const wait = known?.waitId === undefined ? undefined : findWait(state, known.waitId)
+  const current = (by: { runId: string | null; attempt: number | null }) => by.runId === run.runId && by.attempt === run.attempt
+  let approval: Approval | undefined
+  if (wait?.status === 'claimed' && wait.outcome) {
+    if (wait.outcome.failure) return { is: 'answered', wait, settlement: 'failed' }
+    if (wait.item.kind !== 'approval') return { is: 'answered', wait, settlement: 'returned' }
+    const granted = approvalIn(wait.outcome.value?.value ?? null)
+    if (!granted) return { is: 'answered', wait, settlement: 'denied' }
+    // An approval is never permission to replay: it counts for the attempt that claimed it (R18).
+    if (wait.claimedBy && current(wait.claimedBy)) approval = granted
+  }
+  const dispatch = known?.dispatch
+  if (dispatch && current(dispatch)) return env.missed.has(call.tool_call_id) ? { is: 'ready', approval } : { is: 'left' }
+  if (dispatch) return recovered(run, call, env, 'interrupted')
+  if (approval) return { is: 'ready', approval }
+  if (batch.origin.startsWith('m') || wait?.status === 'abandoned') return recovered(run, call, env, 'unanswered')
+  if (current(batch)) return { is: 'ready' }
+  return run.toolRecovery === 'never' ? { is: 'unknown', reason: 'not-started' } : { is: 'ready' }
+}
+
+/** The matrix of state spec §4.2 for a call that was, or may have been, dispatched before. */
+function recovered(run: RunState, call: ToolCallPart, env: PlanEnvironment, reason: string): Verdict {
+  const tool = env.agent.tools.get(call.tool_name)
+  if (run.toolRecovery === 'never') return { is: 'unknown', reason }
+  if (!tool) return { is: 'unknown', reason: 'tool-gone' }
+  if (run.toolRecovery === 'declared' && !tool.retryable) return { is: 'unknown', reason }
+  return { is: 'ready' }
+}
+
+/**
+ * Settles what needs no running, dispatches what may run now, and lists what only the outside can answer. Answers keep the order
+ * of the calls; a sequential tool runs alone.
+ */
+export function planCalls(proposal: Proposal, env: PlanEnvironment): CallsPlan {
+  const starts: Start[] = []
+  const deferred: Deferred[] = []
+  const run = proposal.state.run
+  if (!run) return { proposal, starts, deferred }
+  let barrier = [...env.inFlight].some((id) => isSequential(proposal.state, id, env.agent))
+  let running = env.inFlight.size
+  for (const [index, call] of openBatchCalls(proposal.state).entries()) {
+    const id = call.tool_call_id
+    const verdict = judge(proposal.state, run, call, env)
+    if (verdict.is === 'left') continue
+    const known = proposal.state.batch?.calls.get(id)
+    const context = proposal.context
+    if (verdict.is === 'unknown') proposal = proposal.add(settleUnknown(context, id, call.tool_name, known, verdict.reason))
+    else if (verdict.is === 'answered') proposal = proposal.add(settleByWait(id, verdict.wait.id, verdict.settlement))
+    else {
+      const what = classify(env.agent, call, verdict.approval)
+      if (what.do === 'defer') deferred.push({ ...what, call, index })
+      else if (what.do === 'dispatch') {
+        if (barrier || (what.tool.sequential && running > 0)) {
+          barrier = true
+          continue
+        }
+        const start: Start = { ...what, callId: id, number: (known?.dispatch?.number ?? 0) + 1, key: keyOf(proposal.state, id) }
+        proposal = proposal.add(dispatch(start, env.startByMs))
+        starts.push(start)
+        running++
+        barrier = what.tool.sequential
+      } else proposal = proposal.add(refuse(proposal, run, call, what))
+    }
+  }
+  return { proposal, starts, deferred }
+}
+
+function isSequential(state: ThreadState, callId: string, agent: Agent): boolean {
+  const call = openBatchCalls(state).find((candidate) => candidate.tool_call_id === callId)
+  return call !== undefined && agent.tools.get(call.tool_name)?.sequential === true
+}
+
+const keyOf = (state: ThreadState, callId: string): string =>
+  idempotencyKey(state.identity?.stream ?? '', state.batch?.origin ?? '', callId)
+
+const dispatch = (start: Start, startByMs: number): EventDraft => ({
+  type: 'tool.dispatched/1',
+  data: {
+    call_id: start.callId,
+    tool: toolIdentity(start.tool),
+    arguments_digest: jsonDigest(start.args as JsonValue),
+    number: start.number,
+    idempotency_key: start.key,
+    start_by_ms: startByMs,
+  },
+})
+
+/** A call that is answered without running: the model is told what to mend. */
+function refuse(proposal: Proposal, run: RunState, call: ToolCallPart, what: Extract<Classified, { do: 'retry' | 'fail' }>): EventDraft {
+  const common = { callId: call.tool_call_id, toolName: call.tool_name, content: what.content }
+  if (what.do === 'fail') return settle(proposal.context, { ...common, settlement: 'failed' })
+  const attempt = (run.retries.get(call.tool_name) ?? 0) + 1
+  const retry = { cause: what.cause, attempt, max_retries: MAX_TOOL_RETRIES }
+  return settle(proposal.context, { ...common, settlement: 'retried', retry })
+}
+

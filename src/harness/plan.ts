@@ -1,0 +1,162 @@
+import { type JsonValue, Payload } from '../base/index.ts'
+import { isoTimestamp, type ResponseMessage, retryFeedbackPart, toolCalls } from '../messages/index.ts'
+import { messageOf, type Proposal, type ThreadState } from '../projections/index.ts'
+import { compose, MAX_OUTPUT_RETRIES, MAX_TOOL_RETRIES, settleUnknown, systemParts, userPart } from './drafts.ts'
+import { openBatchCalls, type PlanEnvironment, planCalls, type Start } from './plan-calls.ts'
+import { suspend } from './suspend.ts'
+
+/** Model requests per run before it fails (settled list §2). */
+const MAX_STEPS = 1000
+
+export interface Plan {
+  readonly proposal: Proposal
+  readonly starts: readonly Start[]
+  /** What the run waits for once this is committed. */
+  readonly next: 'model' | 'calls' | 'ended'
+}
+
+/**
+ * Everything that follows from the state without waiting for anybody: settles, dispatches, the next request, the suspension, the end.
+ * The same function drives a live run, a resumed and a recovered one.
+ */
+export function advance(before: Proposal, env: PlanEnvironment): Plan {
+  const { proposal, starts, deferred } = planCalls(before, env)
+  if (starts.length > 0 || env.inFlight.size > 0) return { proposal, starts, next: 'calls' }
+  const composed = composeRequest(proposal, env)
+  const exhausted = exhaustion(composed.state)
+  if (exhausted) return ended(fail(composed, exhausted))
+  if (deferred.length > 0) return ended(suspend(composed, deferred, env))
+  const last = composed.state.history.at(-1)
+  if (!last) return ended(fail(composed, { code: 'agent_run_failed', message: 'There is neither input nor history to go on from.' }))
+  if (last.role === 'request') return { proposal: composed, starts: [], next: 'model' }
+  return finish(composed, messageOf(last) as ResponseMessage)
+}
+
+const ended = (proposal: Proposal): Plan => ({ proposal, starts: [], next: 'ended' })
+
+/** Calls that are settled and not yet in the history, in the order of the response. */
+function uncomposed(state: ThreadState): string[] {
+  const batch = state.batch
+  if (!batch || batch.calls.size === 0) return []
+  const settled = new Set([...batch.calls].filter(([, call]) => call.settled && !call.composed).map(([id]) => id))
+  return toolCalls(messageOf(batch.response) as ResponseMessage)
+    .map((call) => call.tool_call_id)
+    .filter((id) => settled.delete(id))
+}
+
+/** The request that carries what has been settled, and the input. */
+function composeRequest(proposal: Proposal, env: PlanEnvironment): Proposal {
+  const { state, context } = proposal
+  const callIds = uncomposed(state)
+  const input = state.run?.input ?? null
+  if (callIds.length === 0 && input === null) return proposal
+  const system = state.history.length === 0 ? systemParts(env.agent.system, context.now) : []
+  const parts = [...system, ...(input === null ? [] : [userPart(input.value, context.now)])]
+  return proposal.add(compose(context, { step: nextStep(state), callIds, parts, threadId: threadId(state) }))
+}
+
+const nextStep = (state: ThreadState): number => (state.run?.step ?? 0) + 1
+const threadId = (state: ThreadState): string => state.identity?.thread ?? ''
+
+function exhaustion(state: ThreadState): Failing | undefined {
+  const run = state.run
+  if (!run) return undefined
+  if (run.step > MAX_STEPS) return { code: 'usage_limit_exceeded', message: `The run made ${MAX_STEPS} model requests.` }
+  const spent = [...run.retries.values()].some((count) => count > MAX_TOOL_RETRIES)
+  return spent ? { code: 'agent_run_failed', message: `The model did not mend a call in ${MAX_TOOL_RETRIES} retries.` } : undefined
+}
+
+/** A response without open calls: an answer, a provider's pause, or nothing at all. */
+function finish(proposal: Proposal, response: ResponseMessage): Plan {
+  if (response.state === 'suspended') return { proposal, starts: [], next: 'model' }
+  const run = proposal.state.run
+  const text = response.parts.flatMap((part) => (part.part_kind === 'text' ? [part.content] : [])).join('')
+  if (text !== '' && run)
+    return ended(proposal.add({ type: 'run.completed/1', data: { run_id: run.runId, output: Payload.of(text) } }))
+  return nothingSaid(proposal)
+}
+
+function nothingSaid(proposal: Proposal): Plan {
+  const { state, context } = proposal
+  const attempt = feedbackCount(state) + 1
+  if (attempt > MAX_OUTPUT_RETRIES)
+    return ended(fail(proposal, { code: 'agent_run_failed', message: `The model gave no output in ${MAX_OUTPUT_RETRIES} retries.` }))
+  const feedback = retryFeedbackPart({
+    content: 'The response was empty. Answer with text or call a tool.',
+    retry: { cause: 'no_output', attempt, max_retries: MAX_OUTPUT_RETRIES },
+    timestamp: isoTimestamp(context.now),
+  })
+  const parts = [feedback as unknown as JsonValue]
+  const asked = proposal.add(compose(context, { step: nextStep(state), callIds: [], parts, threadId: threadId(state) }))
+  return { proposal: asked, starts: [], next: 'model' }
+}
+
+/** Feedback requests at the end of the history, each followed by another empty response. */
+function feedbackCount(state: ThreadState): number {
+  let count = 0
+  for (let i = state.history.length - 2; i >= 0; i -= 2) {
+    const entry = state.history.at(i)
+    if (!entry || entry.role !== 'request') break
+    const message = messageOf(entry)
+    if (!message.parts.some((part) => part.part_kind === 'retry-feedback')) break
+    count++
+  }
+  return count
+}
+
+export interface Failing {
+  code: string
+  message: string
+  retryable?: boolean
+  details?: JsonValue
+}
+
+/** Ends the run as failed, closing what is open. */
+export function fail(proposal: Proposal, failing: Failing): Proposal {
+  const runId = proposal.state.run?.runId ?? proposal.context.runId ?? ''
+  const { code, message, retryable = false, details = {} } = failing
+  return closeCalls(proposal).add({
+    type: 'run.failed/1',
+    data: { run_id: runId, failure: { code, message, retryable }, details: Payload.of(details) },
+  })
+}
+
+/** Ends the run as cancelled, closing what is open. */
+export function cancel(proposal: Proposal, reason: string): Proposal {
+  const runId = proposal.state.run?.runId ?? ''
+  return endWaits(closeCalls(proposal)).add({ type: 'run.cancelled/1', data: { run_id: runId, reason } })
+}
+
+/** Closes every open call as unknown, in an interrupted request, so that the history stays legal for a model. */
+export function closeCalls(proposal: Proposal): Proposal {
+  const open = openBatchCalls(proposal.state)
+  for (const call of open) {
+    const known = proposal.state.batch?.calls.get(call.tool_call_id)
+    const reason = known?.dispatch ? 'interrupted' : 'not-started'
+    proposal = proposal.add(settleUnknown(proposal.context, call.tool_call_id, call.tool_name, known, reason))
+  }
+  const callIds = uncomposed(proposal.state)
+  if (callIds.length === 0) return proposal
+  const { state, context } = proposal
+  const step = state.run?.step ?? 0
+  return proposal.add(compose(context, { step, callIds, state: 'interrupted', threadId: threadId(state) }))
+}
+
+/** Ends the waits of a suspended run: pending ones are cancelled, answered ones abandoned. */
+function endWaits(proposal: Proposal): Proposal {
+  for (const wait of proposal.state.waits.values()) {
+    const data = { continuation_id: wait.id, revision: wait.revision + 1, failure: null }
+    proposal = proposal.add({ type: wait.status === 'pending' ? 'continuation.cancelled/1' : 'continuation.abandoned/1', data })
+  }
+  return proposal
+}
+
+/** Gives up the waits of a suspended run for new input; their calls follow `tool_recovery` in the run that begins. */
+export function abandonWaits(proposal: Proposal): Proposal {
+  for (const wait of proposal.state.waits.values())
+    proposal = proposal.add({
+      type: 'continuation.abandoned/1',
+      data: { continuation_id: wait.id, revision: wait.revision + 1, failure: null },
+    })
+  return proposal
+}

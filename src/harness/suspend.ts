@@ -1,0 +1,58 @@
+import { type JsonObject, Payload } from '../base/index.ts'
+import { externalIdKey, TOOL_APPROVAL, TOOL_CALL, USER_QUESTION } from '../continuations/index.ts'
+import type { BatchItem, EventDraft } from '../events/index.ts'
+import { APPROVAL_PRESENTATION } from '../messages/index.ts'
+import type { Proposal } from '../projections/index.ts'
+import { proposalDigest, toolIdentity } from './agent.ts'
+import type { Deferred, PlanEnvironment } from './plan-calls.ts'
+
+const CAPABILITIES = { external: TOOL_CALL, approval: TOOL_APPROVAL, question: USER_QUESTION } as const
+
+/**
+ * The suspension and its waits, in one piece (R10): `run.suspended`, then per item `continuation.suspended` and `.armed`, so that no
+ * wait is ever unarmed after a crash.
+ */
+export function suspend(proposal: Proposal, deferred: readonly Deferred[], env: PlanEnvironment): Proposal {
+  const run = proposal.state.run
+  if (!run) return proposal
+  const items = deferred.map((item) => batchItem(item, proposal.context.now, env))
+  const waits = deferred.flatMap((item, i) => waitEvents(item, (items[i] as BatchItem).continuation_id))
+  return proposal.add({ type: 'run.suspended/1', data: { run_id: run.runId, batch: items } }, ...waits)
+}
+
+function batchItem(item: Deferred, now: number, env: PlanEnvironment): BatchItem {
+  const { tool, call, kind } = item
+  const identity = toolIdentity(tool)
+  const metadata: JsonObject = kind === 'approval' ? { [APPROVAL_PRESENTATION]: { tool_id: identity, target: tool.name } } : {}
+  return {
+    model_call_id: call.tool_call_id,
+    target_call_id: call.tool_call_id,
+    tool_name: tool.name,
+    tool: identity,
+    arguments: Payload.of(item.args),
+    kind,
+    continuation_id: env.continuationIds[item.index] as string,
+    proposal_digest: proposalDigest(tool, item.args),
+    metadata: Payload.of(metadata),
+    deadline: tool.deadlineMs === undefined ? null : now + tool.deadlineMs,
+  }
+}
+
+/** Without `submit` the external id is the continuation id: unique by construction, no reservation needed (design §6). */
+const waitEvents = (item: Deferred, id: string): EventDraft[] => [
+  {
+    type: 'continuation.suspended/1',
+    data: {
+      continuation_id: id,
+      provider: item.provider,
+      capability: CAPABILITIES[item.kind],
+      schema_id: item.schemaId,
+      external_id: id,
+      external_id_key: externalIdKey(item.provider, id),
+      resume: null,
+      grants: null,
+      generation: 0,
+    },
+  },
+  { type: 'continuation.armed/1', data: { continuation_id: id, revision: 1 } },
+]

@@ -1,0 +1,147 @@
+import { z } from 'zod'
+import { type JsonObject, type JsonValue, reject } from '../base/index.ts'
+
+/** What a tool body is given beside its arguments. */
+export interface ToolContext {
+  /** The same for every dispatch of one call, replays included (R13). Hand it to whatever can refuse a repetition. */
+  idempotencyKey: string
+  callId: string
+  /** Aborts on cancel, on timeout and when this attempt is no longer the current one. */
+  signal: AbortSignal
+  /** What the caller bound to this run; never in the log. */
+  deps: unknown
+  /** True when a person approved this very call. */
+  approved: boolean
+}
+
+export interface ToolIssue {
+  path: string
+  message: string
+}
+export type Validated = { ok: true; value: JsonValue } | { ok: false; issues: ToolIssue[] }
+
+/** A tool as the harness sees it, however it was declared. */
+export interface Tool {
+  readonly kind: 'local' | 'external'
+  readonly name: string
+  readonly description: string
+  /** JSON Schema of the arguments, as the model sees it. */
+  readonly inputSchema: JsonObject
+  /** Checks and coerces arguments; synchronous, so that a decision can be made in one piece. */
+  validate(args: JsonObject): Validated
+  needsApproval(args: JsonValue): boolean
+  /** Local tools. */
+  readonly execute?: (args: JsonValue, context: ToolContext) => unknown
+  /** Never in parallel with other calls. */
+  readonly sequential: boolean
+  /** May be run again when nobody knows whether it ran (`toolRecovery: 'declared'`). */
+  readonly retryable: boolean
+  /** Milliseconds after which a running call is given up, or none. */
+  readonly timeoutMs: number | undefined
+  /** External tools: who answers. */
+  readonly provider?: string
+  /** External tools: JSON Schema of an accepted result, and its check. */
+  readonly resultSchema?: JsonObject
+  readonly validateResult?: (value: JsonValue) => Promise<JsonValue>
+  /** Milliseconds from the request to its deadline. */
+  readonly deadlineMs?: number
+}
+
+const NAME = /^[A-Za-z_][A-Za-z0-9_.-]{0,127}$/
+
+function checkName(name: string): void {
+  if (!NAME.test(name))
+    throw reject('tool_name_invalid', 'The tool name is not usable.', {
+      path: 'name',
+      expected: 'a letter or underscore, then letters, digits, `_`, `.`, `-`; at most 128',
+    })
+}
+
+const jsonSchema = (type: z.ZodType, io: 'input' | 'output'): JsonObject => {
+  const { $schema: _, ...schema } = z.toJSONSchema(type, { io }) as JsonObject
+  return schema
+}
+
+const issuesOf = (error: z.ZodError): ToolIssue[] =>
+  error.issues.map((issue) => ({ path: issue.path.map(String).join('.') || '(arguments)', message: issue.message }))
+
+function validator(input: z.ZodType): Tool['validate'] {
+  return (args) => {
+    const result = input.safeParse(args)
+    return result.success ? { ok: true, value: result.data as JsonValue } : { ok: false, issues: issuesOf(result.error) }
+  }
+}
+
+/**
+ * A tool this process runs.
+ * @param o.input zod schema of the arguments; synchronous checks only
+ * @param o.needsApproval a person must approve each call, or those for which the function says so
+ * @param o.sequential never runs beside another call of the same response
+ * @param o.recovery `'retryable'`: safe to run again after a crash, under the same idempotency key
+ * @param o.timeoutMs milliseconds; a call that takes longer settles as failed
+ * @throws ThreadlogError `tool_name_invalid`
+ */
+export function defineTool<Input extends z.ZodType>(o: {
+  name: string
+  description: string
+  input: Input
+  execute: (args: z.output<Input>, context: ToolContext) => unknown
+  needsApproval?: boolean | ((args: z.output<Input>) => boolean)
+  sequential?: boolean
+  recovery?: 'retryable'
+  timeoutMs?: number
+}): Tool {
+  checkName(o.name)
+  const { needsApproval = false } = o
+  return {
+    kind: 'local',
+    name: o.name,
+    description: o.description,
+    inputSchema: jsonSchema(o.input, 'input'),
+    validate: validator(o.input),
+    needsApproval: (args) => (typeof needsApproval === 'function' ? needsApproval(args as z.output<Input>) : needsApproval),
+    execute: o.execute as Tool['execute'],
+    sequential: o.sequential ?? false,
+    retryable: o.recovery === 'retryable',
+    timeoutMs: o.timeoutMs,
+  }
+}
+
+/**
+ * A tool whose result comes from outside: the thread suspends, a request goes out, and any system may produce the result.
+ * @param o.provider who answers: a letter a–z, then up to 127 of a–z, 0–9, `_`, `.`, `-`
+ * @param o.result zod schema of an accepted result; absent = any JSON
+ * @param o.deadlineMs milliseconds from the request; told to the provider
+ * @throws ThreadlogError `tool_name_invalid`, `provider_name_invalid`
+ */
+export function externalTool<Input extends z.ZodType, Result extends z.ZodType>(o: {
+  name: string
+  description: string
+  input: Input
+  provider: string
+  result?: Result
+  deadlineMs?: number
+}): Tool {
+  checkName(o.name)
+  if (!/^[a-z][a-z0-9_.-]{0,127}$/.test(o.provider))
+    throw reject('provider_name_invalid', 'The provider name is not usable.', {
+      path: 'provider',
+      expected: 'a–z, then up to 127 of a–z, 0–9, `_`, `.`, `-`',
+    })
+  const { result } = o
+  return {
+    kind: 'external',
+    name: o.name,
+    description: o.description,
+    inputSchema: jsonSchema(o.input, 'input'),
+    validate: validator(o.input),
+    needsApproval: () => false,
+    sequential: false,
+    retryable: false,
+    timeoutMs: undefined,
+    provider: o.provider,
+    resultSchema: result ? jsonSchema(result, 'output') : {},
+    validateResult: result ? async (value) => (await result.parseAsync(value)) as JsonValue : undefined,
+    deadlineMs: o.deadlineMs,
+  }
+}

@@ -1,0 +1,7 @@
+export * from './arbitration.ts'
+export { checkCommit } from './commit-check.ts'
+export { openMemoryLog } from './memory/index.ts'
+export { openLog } from './open.ts'
+export { murmur2, partitionOf } from './partition.ts'
+export * from './ports.ts'
+export { openSqliteLog, type SqliteLogOptions, type WakeupOptions } from './sqlite/index.ts'

@@ -1,0 +1,127 @@
+import { type Clock, reject, systemClock } from '../../base/index.ts'
+import type { LogBackend, Owners, Projector, Sql, SqlValue, TopicName, TopicRecord } from '../ports.ts'
+import type { Connection } from './connection.ts'
+import { IN_MEMORY, logId, openDatabase } from './database.ts'
+import { translate } from './errors.ts'
+import { SqliteEventLog } from './event-log.ts'
+import { EventStore } from './event-store.ts'
+import { Heads } from './heads.ts'
+import { FileOwners, soleOwner } from './owners.ts'
+import { Projectors } from './projectors.ts'
+import { TopicStore } from './topic-store.ts'
+import { SqliteTopics } from './topics.ts'
+import { type Channel, type WakeupOptions, Wakeups } from './wakeups.ts'
+import { type Participant, Writer } from './writer.ts'
+
+export interface SqliteLogOptions {
+  /** Path of the file. Its `-wal` and `-shm` files stand beside it. */
+  file: string
+  clock?: Clock
+  /** Opens without a right to write: appends reject with `log_read_only`. */
+  readOnly?: boolean
+  /** Makes the file if there is none (default true; never when `readOnly`). */
+  create?: boolean
+  /** How long a locked file is waited for before `log_busy`, in milliseconds (default 10,000). The event loop is never blocked. */
+  busyTimeoutMs?: number
+  /** Largest size of the file in bytes; beyond it appends reject with `log_full`. */
+  maxBytes?: number
+  wakeups?: WakeupOptions
+}
+
+/**
+ * Opens a log in one SQLite file (WAL, every commit synced). Several processes may have it open.
+ * @throws ThreadlogError `log_missing`, `log_foreign`, `log_unavailable`, `log_read_only` (reject) · `log_busy`, `log_full` (retry) ·
+ * `log_damaged`, `log_format_newer` (fatal)
+ */
+export async function openSqliteLog(options: SqliteLogOptions): Promise<LogBackend> {
+  const { file, clock = systemClock, readOnly = false, busyTimeoutMs = 10_000, maxBytes } = options
+  const create = !readOnly && (options.create ?? true)
+  const connection = await openDatabase({ file, readOnly, create, busyTimeoutMs, maxBytes, now: () => clock.now() })
+  try {
+    return await assemble(connection, { clock, readOnly, wakeups: options.wakeups ?? {} })
+  } catch (error) {
+    connection.close()
+    throw translate(error, file)
+  }
+}
+
+async function assemble(
+  connection: Connection,
+  options: { clock: Clock; readOnly: boolean; wakeups: WakeupOptions },
+): Promise<LogBackend> {
+  const id = logId(connection)
+  const written = new Set<Channel>()
+  const write = (channel: Channel) => void written.add(channel)
+  const topicStore = new TopicStore(connection, () => options.clock.now())
+  const heads = new Heads(connection)
+  const events = new EventStore(connection, heads)
+  const projectors = new Projectors(connection, events, (topic: TopicName, record: TopicRecord) => {
+    write(topic)
+    topicStore.publish(topic, [record])
+  })
+  const wakeups = new Wakeups(connection, () => void (projectors.isBehind() && writer.submit(() => {}).catch(() => {})))
+  const announcer: Participant = {
+    begin() {},
+    committed() {
+      if (written.size > 0) wakeups.wake(written)
+      written.clear()
+    },
+    rolledBack: () => written.clear(),
+  }
+  const writer: Writer = new Writer(connection, [heads, events, projectors, announcer], () => projectors.catchUp())
+  const owners = await openOwners(connection, writer, options)
+  if (connection.file !== IN_MEMORY) wakeups.observe(options.wakeups)
+
+  let closing: Promise<void> | undefined
+  const close = () => (closing ??= shut())
+  async function shut(): Promise<void> {
+    wakeups.close()
+    if (owners instanceof FileOwners) await owners.release()
+    await writer.close()
+    connection.close()
+  }
+  return {
+    events: new SqliteEventLog({ id, connection, writer, events, projectors, wakeups, written: write, close }),
+    topics: new SqliteTopics({ connection, writer, store: topicStore, wakeups, written: write }),
+    tables: readable(connection),
+    owners,
+    install: (wanted) => install(wanted, projectors, writer, options.readOnly),
+    cache: (change) => writer.submit(() => change(connection)),
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+}
+
+/** Registered unless the file cannot be written: then this process may look, and owns nothing. */
+async function openOwners(connection: Connection, writer: Writer, options: { clock: Clock; readOnly: boolean }): Promise<Owners> {
+  if (connection.file === IN_MEMORY) return soleOwner()
+  const owners = new FileOwners(connection, writer, options.clock)
+  if (!options.readOnly) await owners.register()
+  return owners
+}
+
+async function install(wanted: readonly Projector[], projectors: Projectors, writer: Writer, readOnly: boolean): Promise<void> {
+  if (readOnly) {
+    const behind = wanted.find((projector) => !projectors.isComplete(projector))
+    if (behind === undefined) return
+    throw reject('log_read_only', 'The tables of a projector are missing or behind, and the log was opened read-only.', {
+      path: behind.name,
+      hint: 'Open the log for writing once.',
+    })
+  }
+  await writer.submit(() => projectors.installAll(wanted))
+  // Catching up goes before any job, so this one runs when it is done.
+  await writer.submit(() => {})
+  for (const { name } of wanted) if (projectors.stallOf(name) !== undefined) throw projectors.stallOf(name)
+}
+
+/** The projection tables for reading; writing goes through projectors and `cache`. */
+function readable(connection: Connection): Sql {
+  return {
+    run() {
+      throw reject('tables_read_only', 'The tables are written by projectors, and caches inside `cache`.')
+    },
+    all: <Row>(sql: string, ...values: SqlValue[]) => connection.look(() => connection.all<Row>(sql, ...values)),
+    get: <Row>(sql: string, ...values: SqlValue[]) => connection.look(() => connection.get<Row>(sql, ...values)),
+  }
+}

@@ -1,0 +1,95 @@
+import type { Commit, StreamKey } from '../../events/index.ts'
+import { checkCommit } from '../commit-check.ts'
+import type { Appended, EventLog, Positions, RecordedEvent, StreamHead } from '../ports.ts'
+import type { Connection } from './connection.ts'
+import { type EventStore, FIRST_PAGE, nextLimit } from './event-store.ts'
+import { live } from './live.ts'
+import type { Projectors } from './projectors.ts'
+import { PARTITION } from './records.ts'
+import { positionsAt } from './topic-store.ts'
+import type { Channel, Wakeups } from './wakeups.ts'
+import type { Writer } from './writer.ts'
+
+export interface EventLogParts {
+  id: string
+  connection: Connection
+  writer: Writer
+  events: EventStore
+  projectors: Projectors
+  wakeups: Wakeups
+  /** Notes that records of a channel were written in this transaction. */
+  written(channel: Channel): void
+  close(): Promise<void>
+}
+
+/** The event log of one file, or of memory. */
+export class SqliteEventLog implements EventLog {
+  readonly id: string
+  readonly partitions = 1
+  readonly #parts: EventLogParts
+
+  constructor(parts: EventLogParts) {
+    this.id = parts.id
+    this.#parts = parts
+  }
+
+  partitionOf(): number {
+    return PARTITION
+  }
+
+  async append(commit: Commit): Promise<Appended> {
+    const { events, projectors, writer, written } = this.#parts
+    checkCommit(commit)
+    return writer.submit(() => {
+      const { events: stored, ...appended } = events.append(commit)
+      if (stored.length > 0) {
+        written('events')
+        projectors.apply(stored)
+      }
+      return appended
+    })
+  }
+
+  async *read(stream: StreamKey, after = 0): AsyncGenerator<RecordedEvent[]> {
+    const { connection, events } = this.#parts
+    for (let limit = FIRST_PAGE; ; ) {
+      const page = await connection.query(() => events.page(stream, after, limit))
+      if (page.length > 0) yield page
+      if (page.length < limit) return
+      after = page[page.length - 1]!.version
+      limit = nextLimit(page)
+    }
+  }
+
+  head(stream: StreamKey): Promise<StreamHead | undefined> {
+    return this.#parts.connection.query(() => this.#parts.events.head(stream))
+  }
+
+  follow(options: { from?: Positions; partitions?: number[]; signal?: AbortSignal }): AsyncGenerator<RecordedEvent[]> {
+    const { connection, events, wakeups } = this.#parts
+    const mine = options.partitions?.includes(PARTITION) ?? true
+    let next = Number(options.from?.get(PARTITION) ?? connection.look(() => events.end()))
+    let limit = FIRST_PAGE
+    const take = (): RecordedEvent[] => {
+      const slice = mine ? events.slice(next, limit) : []
+      if (slice.length > 0) {
+        next = Number(slice[slice.length - 1]!.position.offset) + 1
+        limit = nextLimit(slice)
+      }
+      return slice
+    }
+    return live(connection, wakeups, { channel: 'events', signal: options.signal, take })
+  }
+
+  /** What is committed is readable at once; projectors of this process are brought up to it. */
+  async barrier(): Promise<Positions> {
+    const { connection, events, projectors, writer } = this.#parts
+    const end = await connection.query(() => events.end())
+    if (await connection.query(() => projectors.isBehind())) await writer.submit(() => {})
+    return positionsAt(end)
+  }
+
+  close(): Promise<void> {
+    return this.#parts.close()
+  }
+}

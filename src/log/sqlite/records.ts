@@ -1,0 +1,54 @@
+import { sha256Hex } from '../../base/index.ts'
+import { decodeEvent, type EncodedEvent, type LogEvent, type StreamKey } from '../../events/index.ts'
+import type { RecordedEvent } from '../ports.ts'
+
+/** Bytes of Confluent framing before the hashed body: 0x00 and the schema id. */
+const FRAMING = 5
+
+/** The one partition of an embedded log. */
+export const PARTITION = 0
+
+export interface EventRow {
+  id: number
+  version: number
+  value: Uint8Array
+}
+
+export const keyBytes = (stream: StreamKey): Uint8Array => Buffer.from(stream, 'hex')
+
+export const keyText = (key: Uint8Array): StreamKey => Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('hex')
+
+/** Hash of a stored event's body; needs no schema, so it exists for events this build cannot decode. */
+export const bodyHash = (value: Uint8Array): string => sha256Hex(value.subarray(FRAMING))
+
+/** A stored row as the port shows it. A row this build cannot decode, or that stands where it does not belong, carries a defect. */
+export function fromRow(stream: StreamKey, row: EventRow): RecordedEvent {
+  const place = { stream, version: row.version, position: { partition: PARTITION, offset: BigInt(row.id) }, bytes: row.value }
+  let event: LogEvent
+  try {
+    event = decodeEvent(row.value)
+  } catch (error) {
+    return { ...place, hash: bodyHash(row.value), defect: defectOf(error) }
+  }
+  if (event.stream === stream && event.version === row.version) return { ...place, hash: event.hash, event }
+  const message = 'The event names another stream or version than the place it stands at.'
+  return { ...place, hash: event.hash, defect: { code: 'event_misplaced', message } }
+}
+
+function defectOf(error: unknown): { code: string; message: string } {
+  const { code, message } = error as { code?: unknown; message?: unknown }
+  return {
+    code: typeof code === 'string' ? code : 'event_undecodable',
+    message: typeof message === 'string' ? message : 'The bytes are not an event.',
+  }
+}
+
+/** An event just accepted, without a way through the decoder. */
+export const fromEncoded = (stream: StreamKey, id: number, record: EncodedEvent): RecordedEvent => ({
+  stream,
+  version: record.version,
+  hash: record.hash,
+  position: { partition: PARTITION, offset: BigInt(id) },
+  bytes: record.bytes,
+  event: record.event,
+})

@@ -1,0 +1,218 @@
+import { AppendList, isJsonObject, Payload } from '../base/index.ts'
+import type { EventType, LogEvent } from '../events/index.ts'
+import { evolveContinuation } from './evolve-continuation.ts'
+import { evolveRun } from './evolve-run.ts'
+import { composedCalls } from './messages.ts'
+import type { CallState, HistoryEntry, ThreadState } from './state.ts'
+import { known, unfoldable } from './unfoldable.ts'
+
+/**
+ * Applies one event: pure, synchronous, the same live and in replay (R2, R3).
+ * @throws ThreadlogError `event_unfoldable`
+ */
+export function evolve(state: ThreadState, event: LogEvent): ThreadState {
+  if (event.version !== state.version + 1) throw unfoldable(event, `expected version ${state.version + 1}.`)
+  if (state.version === 0 && event.type !== 'thread.opened/1') throw unfoldable(event, 'a thread begins with thread.opened.')
+  const next = apply(state, event)
+  return { ...next, version: event.version, hash: event.hash }
+}
+
+function apply(state: ThreadState, event: LogEvent): ThreadState {
+  switch (event.type) {
+    case 'thread.opened/1':
+      return opened(state, event)
+    case 'thread.repaired/1':
+      return state
+    case 'request.composed/1':
+      return composed(state, event)
+    case 'model.requested/1':
+      return withRun(state, event, { step: event.data.step })
+    case 'model.responded/1':
+      return responded(state, event)
+    case 'model.failed/1':
+      return withRun(state, event, { modelFailures: (state.run?.modelFailures ?? 0) + 1 })
+    case 'history.revised/1':
+      return revised(state, event)
+    case 'tool.dispatched/1':
+      return dispatched(state, event)
+    case 'tool.settled/1':
+      return settled(state, event)
+    case 'capability.written/1': {
+      const { capability_id, version, data } = event.data
+      return { ...state, capabilities: new Map(state.capabilities).set(capability_id, { version, data }) }
+    }
+    case 'capability.deleted/1': {
+      const capabilities = new Map(state.capabilities)
+      capabilities.delete(event.data.capability_id)
+      return { ...state, capabilities }
+    }
+    default:
+      return event.type.startsWith('continuation.') ? evolveContinuation(state, event) : evolveRun(state, event)
+  }
+}
+
+type Of<T extends EventType> = LogEvent<T>
+
+function withRun(state: ThreadState, event: LogEvent, change: Partial<NonNullable<ThreadState['run']>>): ThreadState {
+  if (!state.run) throw unfoldable(event, 'no run is active.')
+  return { ...state, run: { ...state.run, ...change, updatedAt: event.time } }
+}
+
+function opened(state: ThreadState, event: Of<'thread.opened/1'>): ThreadState {
+  const { application_id, user_id, thread_id, origin } = event.data
+  const identity = {
+    application: application_id,
+    user: user_id,
+    thread: thread_id,
+    kind: known(event, event.data.kind),
+    stream: event.stream,
+    origin: known(event, origin.kind),
+    openedAt: event.time,
+  }
+  if (state.identity) throw unfoldable(event, 'the thread is already open.')
+  return origin.state ? imported({ ...state, identity }, origin.state) : { ...state, identity }
+}
+
+/** Takes over an imported HarnessState: its messages become history, its last response an open batch. */
+function imported(state: ThreadState, payload: Payload): ThreadState {
+  const value = payload.value
+  if (!isJsonObject(value)) return state
+  const { schema_version: _, thread_id: __, message_history, agent_context_state, ...rest } = value
+  let history: AppendList<HistoryEntry> = AppendList.of()
+  for (const message of Array.isArray(message_history) ? message_history : []) {
+    const role = isJsonObject(message) && message['kind'] === 'response' ? 'response' : 'request'
+    history = history.push({ role, template: Payload.of(message), settled: undefined, version: 0, runId: null })
+  }
+  const entries =
+    isJsonObject(agent_context_state) && isJsonObject(agent_context_state['entries']) ? agent_context_state['entries'] : {}
+  const capabilities = new Map(
+    Object.entries(entries).flatMap(([id, e]) =>
+      isJsonObject(e) ? [[id, { version: String(e['version']), data: Payload.of(e['data'] ?? null) }] as const] : [],
+    ),
+  )
+  const lastResponse = history.slice().findLastIndex((entry) => entry.role === 'response')
+  const response = history.at(lastResponse)
+  const batch =
+    lastResponse >= 0 && response
+      ? { response, origin: `m${lastResponse}`, runId: null, attempt: null, calls: new Map<string, CallState>() }
+      : undefined
+  return { ...state, history, capabilities, batch, imported: Payload.of(rest) }
+}
+
+function composed(state: ThreadState, event: Of<'request.composed/1'>): ThreadState {
+  const template = event.data.message
+  const ids = composedCalls(template)
+  const parts = new Map<string, NonNullable<CallState['settled']>>()
+  let batch = state.batch
+  if (ids.length > 0) {
+    if (!batch) throw unfoldable(event, 'it names settled calls, but no response is open.')
+    const calls = new Map(batch.calls)
+    for (const id of ids) {
+      const call = calls.get(id)
+      if (!call?.settled || call.composed) throw unfoldable(event, 'it names a call that is not settled or already composed.')
+      parts.set(id, call.settled)
+      calls.set(id, { ...call, composed: true })
+    }
+    batch = { ...batch, calls }
+  }
+  const entry: HistoryEntry = {
+    role: 'request',
+    template,
+    settled: parts.size > 0 ? parts : undefined,
+    version: event.version,
+    runId: event.run_id,
+  }
+  const run = state.run && { ...state.run, step: event.data.step, modelFailures: 0, input: null, updatedAt: event.time }
+  return { ...state, history: state.history.push(entry), batch, run }
+}
+
+function responded(state: ThreadState, event: Of<'model.responded/1'>): ThreadState {
+  const response: HistoryEntry = {
+    role: 'response',
+    template: event.data.message,
+    settled: undefined,
+    version: event.version,
+    runId: event.run_id,
+  }
+  const history = event.data.replaces_previous
+    ? AppendList.of([...state.history.slice(0, state.history.length - 1), response])
+    : state.history.push(response)
+  const batch = {
+    response,
+    origin: `v${event.version}`,
+    runId: event.run_id,
+    attempt: event.attempt,
+    calls: new Map<string, CallState>(),
+  }
+  return withRun({ ...state, history, batch }, event, { modelFailures: 0 })
+}
+
+function revised(state: ThreadState, event: Of<'history.revised/1'>): ThreadState {
+  known(event, event.data.why)
+  const patch = event.data.patch.value
+  const replace = isJsonObject(patch) && isJsonObject(patch['replace']) ? patch['replace'] : {}
+  const entries = state.history.slice()
+  for (const [key, message] of Object.entries(replace)) {
+    const entry = entries[Number(key)]
+    if (!entry) throw unfoldable(event, 'it replaces a message that does not exist.')
+    entries[Number(key)] = { ...entry, template: Payload.of(message) }
+  }
+  return { ...state, history: AppendList.of(entries) }
+}
+
+function withCall(state: ThreadState, event: LogEvent, callId: string, change: (call: CallState) => CallState): ThreadState {
+  if (!state.batch) throw unfoldable(event, 'no response is open.')
+  const calls = new Map(state.batch.calls)
+  calls.set(callId, change(calls.get(callId) ?? { dispatch: undefined, settled: undefined, composed: false, waitId: undefined }))
+  return { ...state, batch: { ...state.batch, calls } }
+}
+
+function dispatched(state: ThreadState, event: Of<'tool.dispatched/1'>): ThreadState {
+  const { call_id, number, idempotency_key, start_by_ms } = event.data
+  return withCall(state, event, call_id, (call) => {
+    if (call.settled) throw unfoldable(event, 'the call is settled.')
+    if (number !== (call.dispatch?.number ?? 0) + 1) throw unfoldable(event, 'the dispatch number does not follow.')
+    const dispatch = {
+      number,
+      runId: event.run_id,
+      attempt: event.attempt,
+      idempotencyKey: idempotency_key,
+      time: event.time,
+      startByMs: start_by_ms,
+    }
+    return { ...call, dispatch }
+  })
+}
+
+function settled(state: ThreadState, event: Of<'tool.settled/1'>): ThreadState {
+  const { call_id, part, number, reason } = event.data
+  const settlement = known(event, event.data.settlement)
+  const waitId = waitReference(part)
+  const wait = waitId === undefined ? undefined : (state.closedWaits.get(waitId) ?? state.waits.get(waitId))
+  if (waitId !== undefined && !wait?.outcome) throw unfoldable(event, 'it refers to a wait without an outcome.')
+  const next = withCall(state, event, call_id, (call) => {
+    if (call.settled) throw unfoldable(event, 'the call is settled twice.')
+    return { ...call, settled: { settlement, part, wait, number, reason, time: event.time } }
+  })
+  return countRetries(next, settlement, part, waitId !== undefined)
+}
+
+function countRetries(state: ThreadState, settlement: string, part: Payload, byReference: boolean): ThreadState {
+  if (!state.run || (settlement !== 'retried' && state.run.retries.size === 0) || byReference) return state
+  const value = part.value
+  const tool = isJsonObject(value) && typeof value['tool_name'] === 'string' ? value['tool_name'] : ''
+  const retries = new Map(state.run.retries)
+  if (settlement === 'retried') retries.set(tool, (retries.get(tool) ?? 0) + 1)
+  else retries.delete(tool)
+  return { ...state, run: { ...state.run, retries } }
+}
+
+const REFERENCE = new TextEncoder().encode('{"$completed":"')
+
+/** The wait a part `{"$completed": id}` refers to. Looks at the first bytes only: results can be large. */
+function waitReference(part: Payload): string | undefined {
+  const bytes = part.bytes
+  for (let i = 0; i < REFERENCE.length; i++) if (bytes[i] !== REFERENCE[i]) return undefined
+  const value = part.value
+  return isJsonObject(value) && typeof value['$completed'] === 'string' ? value['$completed'] : undefined
+}

@@ -1,0 +1,27 @@
+import { isJsonObject, type JsonObject, type JsonValue, setOwn } from '../base/index.ts'
+import { HarnessState } from '../messages/index.ts'
+import { messageHistory } from './messages.ts'
+import type { ThreadState } from './state.ts'
+
+/**
+ * The thread as a HarnessState (design §8): what another process, or the original library, can go on from.
+ * @throws ThreadlogError `state_invalid` for a thread whose id or imported parts no HarnessState can hold
+ */
+export const harnessState = (state: ThreadState): HarnessState => HarnessState.parse(harnessStateJson(state))
+
+/** The same as plain JSON, not checked: the form in which it is published. Shared: read only. */
+export function harnessStateJson(state: ThreadState): JsonObject {
+  const rest = isJsonObject(state.imported?.value) ? state.imported.value : {}
+  const { environment_states, refs, ...unknown } = rest as JsonObject
+  const entries: JsonObject = {}
+  for (const [id, { version, data }] of state.capabilities) setOwn(entries, id, { version, data: data.value })
+  return {
+    schema_version: '1',
+    thread_id: state.identity?.thread ?? '',
+    agent_context_state: { entries },
+    refs: refs ?? [],
+    ...unknown,
+    message_history: messageHistory(state) as unknown as JsonValue,
+    environment_states: environment_states ?? {},
+  }
+}

@@ -1,0 +1,144 @@
+import { canonicalJson, type JsonObject, sha256Hex } from '../../base/index.ts'
+import { eventId, type LogEvent, threadName } from '../../events/index.ts'
+import type { Projector, TopicRecord } from '../../log/index.ts'
+import { harnessStateJson } from '../harness-state.ts'
+import { SNAPSHOTS } from '../snapshot-table.ts'
+import type { ThreadIdentity, ThreadState } from '../state.ts'
+import { Folds, type Step } from './steps.ts'
+import { pendingWaits } from './thread-row.ts'
+
+/** Largest state that travels inside its checkpoint, in bytes of canonical JSON. */
+export const INLINE_STATE = 65_536
+
+/**
+ * Publishes to `checkpoints` where a run came to a safe boundary: suspended, completed, failed or cancelled. One commit gives at most
+ * one, the last boundary in it. A thread in quarantine gives none until it is repaired.
+ */
+export function checkpointsOut(folds: Folds = new Folds()): Projector {
+  return {
+    name: 'checkpoints',
+    version: 1,
+    schema: SNAPSHOTS,
+    drop: '',
+    apply(tx, events) {
+      for (const { steps } of folds.steps(tx, events))
+        for (const boundary of boundaries(steps)) {
+          const record = checkpointRecord(boundary)
+          if (record) tx.publish('checkpoints', record)
+        }
+    },
+  }
+}
+
+const STATUS: Record<string, CheckpointStatus> = {
+  'run.suspended/1': 'suspended',
+  'run.completed/1': 'completed',
+  'run.failed/1': 'failed',
+  'run.cancelled/1': 'cancelled',
+}
+
+export type CheckpointStatus = 'suspended' | 'completed' | 'failed' | 'cancelled'
+
+/** An event that ends a run, and the step the checkpoint shows: behind the waits that the same commit opened or closed. */
+export interface Boundary {
+  readonly event: LogEvent<'run.suspended/1' | 'run.completed/1' | 'run.failed/1' | 'run.cancelled/1'>
+  readonly step: Step
+}
+
+/** The last boundary of each commit. */
+export function boundaries(steps: readonly Step[]): Boundary[] {
+  const found = new Map<string, Boundary>()
+  for (const [i, { event }] of steps.entries()) {
+    if (!event || STATUS[event.type] === undefined) continue
+    let last = i
+    while (isWaitOf(event, steps[last + 1]?.event)) last++
+    found.set(event.commit.id, { event: event as Boundary['event'], step: steps[last] as Step })
+  }
+  return [...found.values()]
+}
+
+const isWaitOf = (boundary: LogEvent, next: LogEvent | undefined): boolean =>
+  next !== undefined && next.commit.id === boundary.commit.id && next.type.startsWith('continuation.')
+
+/** A record of the topic `checkpoints`. Absolute: each is understood alone, and one that is not newer by `version` is to be dropped. */
+export interface CheckpointRecord extends JsonObject {
+  application_id: string
+  user_id: string
+  thread_id: string
+  stream: string
+  /** Version and hash of the event whose state this is. */
+  version: number
+  hash: string
+  run_id: string
+  invocation_id: string
+  status: CheckpointStatus
+  /** Epoch milliseconds. */
+  time: number
+  /** SHA-256 of the canonical JSON of the HarnessState. */
+  state_digest: string
+  /** Where the event stands in the log; the offset in decimal digits. */
+  position: { partition: number; offset: string }
+  /** Ids of the waits still to be answered, oldest first. */
+  waits: string[]
+  /** The HarnessState; null when its canonical JSON is longer than {@link INLINE_STATE}. */
+  state: JsonObject | null
+}
+
+/** The checkpoint at a boundary; undefined for a thread whose opening is unknown. */
+export function checkpointRecord({ event, step }: Boundary): TopicRecord | undefined {
+  const { state } = step.after
+  const { identity } = state
+  const { hash, version, position } = step.record
+  if (!identity) return undefined
+  const text = stateText(state)
+  if (text === undefined) return undefined
+  const record: Omit<CheckpointRecord, 'state'> = {
+    application_id: identity.application,
+    user_id: identity.user,
+    thread_id: identity.thread,
+    stream: identity.stream,
+    version,
+    hash,
+    run_id: event.data.run_id,
+    invocation_id: invocationOf(state, event.data.run_id),
+    status: STATUS[event.type] as CheckpointStatus,
+    time: event.time,
+    state_digest: sha256Hex(text),
+    position: { partition: position.partition, offset: String(position.offset) },
+    waits: pendingWaits(state),
+  }
+  return { key: identity.stream, value: withState(record, text), headers: cloudEvent(identity, event) }
+}
+
+/** The state is serialised once, for its digest, its size and its place in the record. */
+function withState(record: object, text: string): Uint8Array {
+  const encoder = new TextEncoder()
+  const inline = Buffer.byteLength(text) <= INLINE_STATE
+  return encoder.encode(`${JSON.stringify(record).slice(0, -1)},"state":${inline ? text : 'null'}}`)
+}
+
+function stateText(state: ThreadState): string | undefined {
+  try {
+    return canonicalJson(harnessStateJson(state))
+  } catch {
+    // Messages no version of the wire form can hold: the thread has no checkpoint, and loading it says why.
+    return undefined
+  }
+}
+
+const invocationOf = (state: ThreadState, runId: string): string =>
+  state.runs.get(runId)?.invocationId ?? (state.run?.runId === runId ? state.run.invocationId : runId)
+
+/** CloudEvents 1.0 attributes by their plain names; `id` is the id of the boundary event. */
+const cloudEvent = (identity: ThreadIdentity, event: LogEvent): Record<string, string> => ({
+  specversion: '1.0',
+  id: eventId(event),
+  source: `/threadlog/${encodeURIComponent(identity.application)}`,
+  type: 'threadlog.checkpoint/1',
+  subject: threadName(identity),
+  time: isoTime(event.time),
+  datacontenttype: 'application/json',
+})
+
+/** Any count is a time to the log; a date ends in the year 275760. */
+const isoTime = (ms: number): string => new Date(Math.min(ms, 8.64e15)).toISOString()

@@ -1,0 +1,21 @@
+import type { Projector } from '../../log/index.ts'
+import { checkpointsOut } from './checkpoints-out.ts'
+import { requestsOut } from './requests-out.ts'
+import { Folds } from './steps.ts'
+import { threadsIndex } from './threads-index.ts'
+import { waitsIndex } from './waits-index.ts'
+
+export { type CheckpointRecord, type CheckpointStatus, checkpointsOut, INLINE_STATE } from './checkpoints-out.ts'
+export { findThread, listThreads, listWaits, type ThreadFilter, type WaitFilter, waitByExternalId, waitById } from './queries.ts'
+export { type RequestRecord, requestsOut } from './requests-out.ts'
+export { Folds } from './steps.ts'
+export { dueWaits, requestedThreads, resolvedThreads, runningThreads, type SweepPage } from './sweeps.ts'
+export type { ThreadRow } from './thread-row.ts'
+export { threadsIndex } from './threads-index.ts'
+export type { WaitRow } from './wait-row.ts'
+export { waitsIndex } from './waits-index.ts'
+
+/** All projectors of one log. They share their folds, so each event is folded once. */
+export function indexProjectors(folds: Folds = new Folds()): Projector[] {
+  return [threadsIndex(folds), waitsIndex(folds), requestsOut(folds), checkpointsOut(folds)]
+}

@@ -1,0 +1,91 @@
+import type { JsonObject } from '../../base/index.ts'
+import type { StreamKey } from '../../events/index.ts'
+import type { Projector, TopicRecord } from '../../log/index.ts'
+import { idempotencyKey } from '../identity.ts'
+import { SNAPSHOTS } from '../snapshot-table.ts'
+import { findWait, type ThreadState, type Wait } from '../state.ts'
+import { Folds, type Step } from './steps.ts'
+import { continuationId } from './waits-index.ts'
+
+/**
+ * Publishes to `requests`: one record when a wait is armed and still pending, and the same record with `cancelled: true` when an armed
+ * wait ends without being claimed (cancelled, expired, abandoned).
+ */
+export function requestsOut(folds: Folds = new Folds()): Projector {
+  return {
+    name: 'requests',
+    version: 1,
+    schema: SNAPSHOTS,
+    drop: '',
+    apply(tx, events) {
+      for (const { stream, steps } of folds.steps(tx, events))
+        for (const step of steps) {
+          const request = requestOf(stream, step)
+          if (request) tx.publish('requests', topicRecord(request))
+        }
+    },
+  }
+}
+
+/** A record of the topic `requests` (design §6). Its identity is `continuation_id`; `deadline` is epoch milliseconds. */
+export interface RequestRecord extends JsonObject {
+  application_id: string
+  provider: string
+  capability: string
+  continuation_id: string
+  external_id: string
+  schema_id: string
+  /** Stable tool identity, `tool/client/<name>` for instance. */
+  tool: string
+  arguments: JsonObject[string]
+  /** The key of the call (R13): the same however often the request is read. */
+  idempotency_key: string
+  proposal_digest: string
+  deadline: number | null
+  stream: string
+  /** Version of the event that armed the wait, or ended it. */
+  version: number
+}
+
+const ENDS = new Set(['continuation.cancelled/1', 'continuation.expired/1', 'continuation.abandoned/1'])
+
+/** What one event asks of, or takes back from, a provider. */
+export function requestOf(stream: StreamKey, { event, after: { state } }: Step): RequestRecord | undefined {
+  const id = event && continuationId(event)
+  const wait = id === undefined ? undefined : findWait(state, id)
+  if (!event || !wait?.ready) return undefined
+  const ends = ENDS.has(event.type)
+  if (!ends && (event.type !== 'continuation.armed/1' || wait.status !== 'pending')) return undefined
+  try {
+    return { ...record(stream, state, wait, event.version), ...(ends && { cancelled: true }) }
+  } catch {
+    // Arguments that are not JSON: better no request than another one. The wait stands in the index.
+    return undefined
+  }
+}
+
+function record(stream: StreamKey, state: ThreadState, wait: Wait, version: number): RequestRecord {
+  const { item } = wait
+  return {
+    application_id: state.identity?.application ?? '',
+    provider: wait.provider,
+    capability: wait.capability,
+    continuation_id: wait.id,
+    external_id: wait.externalId,
+    schema_id: wait.schemaId,
+    tool: item.tool,
+    arguments: item.arguments.value,
+    idempotency_key: idempotencyKey(stream, state.batch?.origin ?? '', item.model_call_id),
+    proposal_digest: item.proposal_digest,
+    deadline: item.deadline,
+    stream,
+    version,
+  }
+}
+
+/** Keyed by stream: a request and its cancellation stay in order, in the partition of their thread. */
+const topicRecord = (request: RequestRecord): TopicRecord => ({
+  key: request.stream,
+  value: new TextEncoder().encode(JSON.stringify(request)),
+  headers: { id: request.continuation_id, 'content-type': 'application/json' },
+})

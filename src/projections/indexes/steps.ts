@@ -1,0 +1,140 @@
+import type { LogEvent, StreamKey } from '../../events/index.ts'
+import type { ProjectorTx, RecordedEvent } from '../../log/index.ts'
+import { asksForRefold, emptyFold, type Folded, foldRecord, foldStream, repairedVersions } from '../fold.ts'
+import { readSnapshot } from '../snapshot-table.ts'
+
+/** One record of a thread, and the fold before and after it. */
+export interface Step {
+  readonly record: RecordedEvent
+  readonly before: Folded
+  readonly after: Folded
+  /** The event, if the fold took it: absent for what is unreadable, repaired away, or behind a quarantine. */
+  readonly event: LogEvent | undefined
+}
+
+/** What one transaction does to one thread. */
+export interface ThreadSteps {
+  readonly stream: StreamKey
+  /** In version order. After a repair it begins at the repaired version: nothing behind that has been projected before. */
+  readonly steps: readonly Step[]
+  readonly after: Folded
+  /** The thread was folded anew because of a repair: rows made from it are to be written as a whole. */
+  readonly refolded: boolean
+}
+
+interface Entry {
+  readonly records: readonly RecordedEvent[]
+  readonly before: Folded
+  readonly result: ThreadSteps
+}
+
+/**
+ * The folds that projectors of one log share: each event is folded once, whoever asks first. An entry is taken only if its head is
+ * the very event the next one names as its previous, so what a rolled back transaction left behind does no harm.
+ */
+export class Folds {
+  readonly #entries = new Map<StreamKey, Entry>()
+  readonly #capacity: number
+
+  /** @param capacity threads kept in memory */
+  constructor(capacity = 1024) {
+    this.#capacity = capacity
+  }
+
+  /** The steps of each thread in `events`. */
+  steps(tx: ProjectorTx, events: readonly RecordedEvent[]): ThreadSteps[] {
+    return [...groupByStream(events)].map(([stream, records]) => this.#thread(tx, stream, records))
+  }
+
+  #thread(tx: ProjectorTx, stream: StreamKey, records: readonly RecordedEvent[]): ThreadSteps {
+    const known = this.#entries.get(stream)
+    if (known && isSame(known.records, records)) return known.result
+    const first = records[0] as RecordedEvent
+    const before = [known?.result.after, known?.before].find((folded) => folded && continues(folded, first)) ?? load(tx, first)
+    const result = walk(tx, stream, records, before)
+    this.#entries.delete(stream)
+    this.#entries.set(stream, { records, before, result })
+    if (this.#entries.size > this.#capacity) this.#entries.delete(this.#entries.keys().next().value as StreamKey)
+    return result
+  }
+}
+
+function groupByStream(events: readonly RecordedEvent[]): Map<StreamKey, RecordedEvent[]> {
+  const groups = new Map<StreamKey, RecordedEvent[]>()
+  for (const record of events) {
+    const group = groups.get(record.stream)
+    if (group) group.push(record)
+    else groups.set(record.stream, [record])
+  }
+  return groups
+}
+
+/** Hashes chain, so the same ends mean the same records. */
+function isSame(a: readonly RecordedEvent[], b: readonly RecordedEvent[]): boolean {
+  const [first, last] = [a[0] as RecordedEvent, a[a.length - 1] as RecordedEvent]
+  return a.length === b.length && isRecord(first, b[0] as RecordedEvent) && isRecord(last, b[b.length - 1] as RecordedEvent)
+}
+
+const isRecord = (a: RecordedEvent, b: RecordedEvent): boolean => a.version === b.version && a.hash === b.hash
+
+/** A record without an event does not say what it follows; then the log is read. */
+const continues = ({ head }: Folded, record: RecordedEvent): boolean =>
+  head.version === record.version - 1 && head.hash === record.event?.previous
+
+/** The fold up to, not including, `record`: from the thread's snapshot and what follows it, else from its first event. */
+function load(tx: ProjectorTx, record: RecordedEvent): Folded {
+  const { stream, version } = record
+  if (version === 1) return emptyFold
+  return fromSnapshot(tx, stream, version) ?? foldStream(upTo(tx, stream, version - 1))
+}
+
+const upTo = (tx: ProjectorTx, stream: StreamKey, version: number, after = 0): RecordedEvent[] =>
+  tx.read(stream, after).filter((record) => record.version <= version)
+
+function fromSnapshot(tx: ProjectorTx, stream: StreamKey, version: number): Folded | undefined {
+  const snapshot = readSnapshot(tx, stream)?.folded
+  if (!snapshot || snapshot.head.version >= version) return undefined
+  const [at, ...tail] = upTo(tx, stream, version - 1, snapshot.head.version - 1)
+  if (!at || at.version !== snapshot.head.version || at.hash !== snapshot.head.hash) return undefined
+  let folded = snapshot
+  for (const record of tail) {
+    if (asksForRefold(folded, record)) return undefined
+    folded = foldRecord(folded, record)
+  }
+  return folded.quarantine ? undefined : folded
+}
+
+function walk(tx: ProjectorTx, stream: StreamKey, records: readonly RecordedEvent[], before: Folded): ThreadSteps {
+  const steps: Step[] = []
+  let folded = before
+  let refolded = false
+  for (const record of records) {
+    if (asksForRefold(folded, record)) {
+      const from = folded.quarantine?.version ?? record.version
+      for (const step of refold(upTo(tx, stream, record.version))) {
+        folded = step.after
+        if (step.record.version >= from) steps.push(step)
+      }
+      refolded = true
+    } else {
+      const step = stepOf(folded, record)
+      folded = step.after
+      steps.push(step)
+    }
+  }
+  return { stream, steps, after: folded, refolded }
+}
+
+function* refold(records: readonly RecordedEvent[]): Iterable<Step> {
+  let folded: Folded = { ...emptyFold, skipped: repairedVersions(records) }
+  for (const record of records) {
+    const step = stepOf(folded, record)
+    folded = step.after
+    yield step
+  }
+}
+
+function stepOf(before: Folded, record: RecordedEvent): Step {
+  const after = foldRecord(before, record)
+  return { record, before, after, event: after.quarantine || after.skipped.has(record.version) ? undefined : record.event }
+}

@@ -1,0 +1,69 @@
+import { isJsonObject, type JsonObject, type JsonValue, type Payload } from '../base/index.ts'
+import { isoTimestamp, type Message, type ToolReturnPart, toolReturnPart, toWire } from '../messages/index.ts'
+import type { HistoryEntry, SettledCall, ThreadState, Wait } from './state.ts'
+
+/** In a request message, the place of the settled return of a call. */
+export const settledReference = (callId: string): JsonObject => ({ $settled: callId })
+
+const MARK = Buffer.from('"$settled"')
+
+/** Call ids whose settled returns a composed request names. Parses only messages that can hold such a name. */
+export function composedCalls(template: Payload): string[] {
+  const bytes = Buffer.from(template.bytes.buffer, template.bytes.byteOffset, template.bytes.byteLength)
+  if (!bytes.includes(MARK)) return []
+  return partsOf(template.value).flatMap((part) => referenceOf(part) ?? [])
+}
+
+const partsOf = (message: JsonValue): JsonValue[] =>
+  isJsonObject(message) && Array.isArray(message['parts']) ? message['parts'] : []
+
+const referenceOf = (part: JsonValue): string | undefined =>
+  isJsonObject(part) && typeof part['$settled'] === 'string' && Object.keys(part).length === 1 ? part['$settled'] : undefined
+
+const cache = new WeakMap<HistoryEntry, Message>()
+
+/** The wire form of one history entry, keys in written order. Shared: read only. */
+export function messageOf(entry: HistoryEntry): Message {
+  let message = cache.get(entry)
+  if (!message) {
+    message = toWire(resolved(entry))
+    cache.set(entry, message)
+  }
+  return message
+}
+
+/** The message as plain JSON, references replaced. */
+export function resolved(entry: HistoryEntry): JsonValue {
+  const value = entry.template.value
+  if (!entry.settled || !isJsonObject(value)) return value
+  const parts = partsOf(value).map((part) => {
+    const id = referenceOf(part)
+    const call = id === undefined ? undefined : entry.settled?.get(id)
+    return call && id !== undefined ? settledPart(call, id) : part
+  })
+  return { ...value, parts }
+}
+
+/** The whole history in wire form. */
+export const messageHistory = (state: ThreadState): Message[] => state.history.slice().map(messageOf)
+
+/** The tool-return part of a settled call: as recorded, or made from the outcome of the wait that answered it. */
+export function settledPart(call: SettledCall, callId: string): JsonValue {
+  return call.wait ? ({ ...returnOf(call.wait, callId, call.time) } as JsonObject) : call.part.value
+}
+
+/** Text of a denial that gives no reason. */
+export const DEFAULT_DENIAL = 'The call was denied. It was not run.'
+
+function returnOf(wait: Wait, callId: string, time: number): ToolReturnPart {
+  const common = { tool_name: wait.item.tool_name, tool_call_id: callId, timestamp: isoTimestamp(time) }
+  const outcome = wait.outcome
+  if (outcome?.failure) {
+    const { code, retryable } = outcome.failure
+    return toolReturnPart({ ...common, content: { error: { code, retryable } }, outcome: 'failed' })
+  }
+  const value = outcome?.value?.value ?? null
+  if (wait.item.kind !== 'approval') return toolReturnPart({ ...common, content: value })
+  const message = isJsonObject(value) && typeof value['message'] === 'string' ? value['message'] : DEFAULT_DENIAL
+  return toolReturnPart({ ...common, content: message, outcome: 'denied' })
+}
