@@ -2,6 +2,6 @@ export { isThreadlogError, type JsonObject, type JsonValue, ThreadlogError } fro
 export type { Receipt } from './continuations/index.ts'
 export type { ThreadKey } from './events/index.ts'
 export * from './engine/index.ts'
-export { type Agent, defineAgent, defineTool, externalTool, type Tool, type ToolContext } from './harness/index.ts'
-export type { LogBackend } from './log/index.ts'
+export { type Agent, aiTools, defineAgent, defineTool, externalTool, type Tool, type ToolContext } from './harness/index.ts'
+export type { LogBackend, RecordedEvent } from './log/index.ts'
 export { HarnessState } from './messages/index.ts'

@@ -1,4 +1,5 @@
 import { reject, type ThreadlogError } from './errors.ts'
+import { jsonParse } from './json-parse.ts'
 
 /** A value JSON can hold. Numbers are finite; integers beyond ±(2^53 − 1) never occur. */
 export type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue }
@@ -21,7 +22,7 @@ export function parseJson(input: string | Uint8Array, options: { maxDepth?: numb
   const text = typeof input === 'string' ? input : decodeUtf8(input)
   checkDepth(text, options.maxDepth ?? MAX_JSON_DEPTH)
   try {
-    return JSON.parse(text, exactNumbers as Parameters<typeof JSON.parse>[1]) as JsonValue
+    return jsonParse(text, exactNumbers) as JsonValue
   } catch (error) {
     if (error instanceof SyntaxError) throw refuse('The text is not JSON.', '$', 'one JSON value')
     throw error

@@ -1,6 +1,7 @@
 import { fatal } from './errors.ts'
 import { sha256Hex } from './hash.ts'
 import { canonicalJson, type JsonValue } from './json.ts'
+import { jsonParse } from './json-parse.ts'
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -52,7 +53,7 @@ export class Payload {
 
 function parse(bytes: Uint8Array): JsonValue {
   try {
-    return JSON.parse(decoder.decode(bytes)) as JsonValue
+    return jsonParse(decoder.decode(bytes)) as JsonValue
   } catch {
     // The parser's message quotes the text.
     throw fatal('payload_undecodable', 'A payload does not hold JSON.', { details: { size: bytes.length } })

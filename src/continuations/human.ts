@@ -2,6 +2,8 @@ import type { JsonObject, JsonValue } from '../base/index.ts'
 import { HUMAN_PROVIDER } from './ids.ts'
 import type { Answer, Approval } from './outcome.ts'
 import { outcomeDigest, type Submission } from './result.ts'
+import { apiSource } from './source.ts'
+import type { SubmitContext } from './submit.ts'
 
 interface Quoted {
   /** The proposal digest that was shown; the decision counts for that proposal only. */
@@ -43,3 +45,15 @@ export function answer(continuationId: string, value: Answer, o: Quoted = {}): S
   const { answers, response } = value
   return decision(continuationId, { ...(answers ? { answers } : {}), ...(response === undefined ? {} : { response }) }, o)
 }
+
+/**
+ * The context of a decision made through an API.
+ * @param by who decided, as recorded in the event
+ * @param api the way in: `cli`, `api`, `http`
+ * @param commandId repeated by a caller that is not sure its call arrived
+ */
+export const humanContext = (by: string, api: string, commandId: string): SubmitContext => ({
+  actor: { kind: 'human', id: by, source: api },
+  source: apiSource(api, commandId),
+  authority: { allows: (provider) => provider === HUMAN_PROVIDER },
+})

@@ -1,4 +1,4 @@
-export { answer, approval, denial } from './human.ts'
+export { answer, approval, denial, humanContext } from './human.ts'
 export {
   ANSWER_SCHEMA,
   APPROVAL_SCHEMA,

@@ -3,7 +3,8 @@ import type { SubmitDeps, Validators } from '../continuations/index.ts'
 import type { StreamKey } from '../events/index.ts'
 import type { Agent, AttemptEnd } from '../harness/index.ts'
 import { type Tail, type ThreadState, type ThreadStore, threadStatus } from '../projections/index.ts'
-import { type Intake, startIntake } from './intake.ts'
+import { cut, isUncut } from './cancel.ts'
+import { type Intake, type IntakeRules, startIntake } from './intake.ts'
 import type { Runner } from './runner.ts'
 import { sweepThreads } from './lookups.ts'
 
@@ -12,6 +13,8 @@ export interface ServeOptions {
   concurrency?: number
   /** Checks of results beside those of the agents' own tools. */
   validators?: Validators
+  /** Who may approve and answer through a topic: without it such records are `forbidden` (R18). */
+  intake?: { human?: { topic: 'results'; authorize: NonNullable<IntakeRules['authorize']> } }
   /** Milliseconds between sweeps. Default 1,000. */
   sweepMs?: number
   /** Told of what went wrong and will be tried again; nothing is lost. Default: silent. */
@@ -55,7 +58,8 @@ export class Engine implements AsyncDisposable {
       if (event && WAKING.has(event.type)) this.#wake(stream)
     })
     const { store, submit } = this.#d
-    this.#intake = startIntake({ ...submit, backend: store.backend, onError: (error) => this.#problem('intake', error) })
+    const rules = { authorize: this.#o.intake?.human?.authorize }
+    this.#intake = startIntake({ ...submit, rules, backend: store.backend, onError: (error) => this.#problem('intake', error) })
     this.#sweeping = this.#sweepForEver()
   }
 
@@ -101,6 +105,7 @@ export class Engine implements AsyncDisposable {
     const state = await store.load(stream)
     const drive = { signal: this.#stop.signal }
     const status = threadStatus(state)
+    if (await isUncut(store, state)) return void (await cut(store, stream))
     const agent = agents.get(state.run?.agent.name ?? '')
     if (status === 'running') return agent && (await this.#isAbandoned(state)) ? runner.recover(state, agent, 'owner-gone', drive) : undefined
     if (status === 'resolved' && agent && state.run?.blocked?.revision !== agent.revision) {
@@ -115,7 +120,7 @@ export class Engine implements AsyncDisposable {
   /** A run nobody drives: its engine is dead, or it is ours and no attempt of this process knows of it. */
   async #isAbandoned(state: ThreadState): Promise<boolean> {
     const run = state.run
-    if (!run || (run.owner.kind !== 'engine' && !run.cancel)) return false
+    if (run?.owner.kind !== 'engine') return false
     const { owners } = this.#d.store.backend
     if (run.owner.id === owners.self) return !this.#d.active.has(run.runId)
     return owners.isDead(run.owner.id)

@@ -3,6 +3,7 @@ import { type ThreadKey, threadStream } from '../events/index.ts'
 import { type Agent, type AttemptEnd, open, request } from '../harness/index.ts'
 import type { Delta } from '../models/index.ts'
 import { type Proposal, type ThreadState, type ThreadStore, threadStatus } from '../projections/index.ts'
+import { requestCancel } from './cancel.ts'
 import { runResult } from './results.ts'
 import type { Runner } from './runner.ts'
 import type { RunOptions, RunResult } from './types.ts'
@@ -74,16 +75,6 @@ function cancelOn({ store }: LibraryDeps, stream: string, runId: string, signal:
   signal.addEventListener('abort', cancel, { once: true })
   if (signal.aborted) throw reject('aborted', 'The signal was aborted before the run began.')
   return () => signal.removeEventListener('abort', cancel)
-}
-
-/** Asks for the end of a run. Recorded even if its owner is gone; does nothing to a run that has ended. */
-export async function requestCancel(store: ThreadStore, stream: string, runId: string, reason: string, commandId: string | null): Promise<void> {
-  await store.commit(stream, (state) => {
-    const active = state.run?.runId === runId && state.run.status === 'running' && !state.run.cancel
-    if (!active) return undefined
-    const context = { stream, now: store.clock.now(), actor: { kind: 'api', id: '', source: 'cancel' }, runId: null, attempt: null, commandId }
-    return { context, drafts: [{ type: 'run.cancel-requested/1', data: { run_id: runId, command_id: commandId, reason } }] }
-  })
 }
 
 async function ended({ store }: LibraryDeps, stream: string, end: AttemptEnd): Promise<RunResult> {

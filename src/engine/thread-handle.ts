@@ -1,10 +1,10 @@
-import { type Clock, type Ids, reject } from '../base/index.ts'
+import { reject } from '../base/index.ts'
 import { type StreamKey, type ThreadKey, threadStream } from '../events/index.ts'
-import { type Agent, cancel } from '../harness/index.ts'
+import type { Agent } from '../harness/index.ts'
 import type { HarnessState } from '../messages/index.ts'
 import type { RecordedEvent } from '../log/index.ts'
-import { harnessState, Proposal, type Tail, type ThreadState, type ThreadStore } from '../projections/index.ts'
-import { requestCancel } from './library.ts'
+import { harnessState, type Tail, type ThreadState, type ThreadStore } from '../projections/index.ts'
+import { cancelIdle, cut, isUncut, requestCancel } from './cancel.ts'
 import { runResult } from './results.ts'
 import type { Runner } from './runner.ts'
 import type { RunResult } from './types.ts'
@@ -14,8 +14,6 @@ export interface ThreadHandleDeps {
   tail: Tail
   runner: Runner
   agents: ReadonlyMap<string, Agent>
-  clock: Clock
-  ids: Ids
 }
 
 /** One thread: look at it, replay it, cancel what runs on it, recover what was left. */
@@ -53,15 +51,9 @@ export class ThreadHandle {
   async cancel(o: { reason?: string; commandId?: string } = {}): Promise<void> {
     const { reason = 'cancelled', commandId = null } = o
     const state = await this.#existing()
-    if (state.run?.status === 'running') return requestCancel(this.#d.store, this.stream, state.run.runId, reason, commandId)
-    await this.#d.store.commit(this.stream, (now) => {
-      const actor = { kind: 'api', id: '', source: 'cancel' }
-      const context = { stream: this.stream, now: this.#d.clock.now(), actor, runId: now.run?.runId ?? null, attempt: null, commandId }
-      let proposal = Proposal.on(now, context)
-      if (now.run?.status === 'suspended') proposal = cancel(proposal, reason)
-      for (const queued of now.requested) proposal = proposal.add({ type: 'run.cancelled/1', data: { run_id: queued.runId, reason } })
-      return { drafts: proposal.drafts, context }
-    })
+    if (state.run?.status !== 'running') return cancelIdle(this.#d.store, this.stream, reason, commandId)
+    await requestCancel(this.#d.store, this.stream, state.run.runId, reason, commandId)
+    if (await isUncut(this.#d.store, await this.#existing())) await cut(this.#d.store, this.stream)
   }
 
   /**

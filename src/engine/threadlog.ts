@@ -12,7 +12,7 @@ import { Runner } from './runner.ts'
 import { streamInProcess } from './run-stream.ts'
 import { ThreadHandle } from './thread-handle.ts'
 import type { RunHandle, RunOptions, RunResult, RunStream, ThreadlogOptions, Wait } from './types.ts'
-import { resultValidators } from './validators.ts'
+import { resultValidators, strict } from './validators.ts'
 import { followWaits, type WaitFilter } from './waits.ts'
 
 /**
@@ -44,6 +44,8 @@ export class Threadlog implements AsyncDisposable {
   readonly #ids: Ids
   readonly #ownsBackend: boolean
   readonly #agents = new Map<string, Agent>()
+  /** Agents given to `run` or `stream`: their tools' results are checked too. */
+  readonly #guests = new Set<Agent>()
   readonly #tail: Tail
   readonly #active = new Set<string>()
   readonly #library: Runner
@@ -168,7 +170,8 @@ export class Threadlog implements AsyncDisposable {
   async #settle(submission: Submission, source: ReturnType<typeof apiSource>, by: string, kind = 'provider'): Promise<Receipt> {
     this.#open()
     const context = { actor: { kind, id: by, source: 'api' }, source, authority: { allows: () => true } }
-    const { receipt } = await settleResult(this.#submitDeps(), submission, context)
+    const deps = this.#submitDeps()
+    const { receipt } = await settleResult({ ...deps, validators: strict(deps.validators) }, submission, context)
     return this.#published(receipt)
   }
 
@@ -180,18 +183,22 @@ export class Threadlog implements AsyncDisposable {
 
   #submitDeps(): SubmitDeps {
     const { store, application } = this
-    return { store, application, lookup: waitLookup(this.backend.tables), validators: resultValidators(() => this.#agents.values()) }
+    const validators = resultValidators(() => [...this.#agents.values(), ...this.#guests])
+    return { store, application, lookup: waitLookup(this.backend.tables), validators }
   }
 
   /** A thread by its id (of the default user), or by user and id. */
   thread(ref: string | { user?: string; thread: string }): ThreadHandle {
     const { user = 'default', thread } = typeof ref === 'string' ? { thread: ref } : ref
     const key = { application: this.application, user, thread }
-    return new ThreadHandle({ store: this.store, tail: this.#tail, runner: this.#library, agents: this.#agents, clock: this.#clock, ids: this.#ids }, key)
+    return new ThreadHandle({ store: this.store, tail: this.#tail, runner: this.#library, agents: this.#agents }, key)
   }
 
   #agent(agent: Agent | string): Agent {
-    if (typeof agent !== 'string') return agent
+    if (typeof agent !== 'string') {
+      this.#guests.add(agent)
+      return agent
+    }
     const known = this.#agents.get(agent)
     if (known) return known
     throw reject('agent_unknown', 'This process has no agent of that name.', { path: 'agent', expected: [...this.#agents.keys()].join(', ') })

@@ -1,3 +1,4 @@
+export { aiTools, type AiTool } from './ai-tools.ts'
 export { type Agent, defineAgent, proposalDigest, QUESTION_TOOL, toolIdentity } from './agent.ts'
 export { type AttemptEnd, type AttemptOptions, runAttempt, START_BY_MS } from './attempt.ts'
 export { open, recordedOptions, recover, request, resume, type RunRecordOptions, type RunRequest, start } from './begin.ts'

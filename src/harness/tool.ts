@@ -49,7 +49,8 @@ export interface Tool {
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_.-]{0,127}$/
 
-function checkName(name: string): void {
+/** @throws ThreadlogError `tool_name_invalid` */
+export function checkToolName(name: string): void {
   if (!NAME.test(name))
     throw reject('tool_name_invalid', 'The tool name is not usable.', {
       path: 'name',
@@ -57,18 +58,20 @@ function checkName(name: string): void {
     })
 }
 
-const jsonSchema = (type: z.ZodType, io: 'input' | 'output'): JsonObject => {
+/** JSON Schema of a zod type, as models and result ids want it. */
+export const jsonSchema = (type: z.ZodType, io: 'input' | 'output'): JsonObject => {
   const { $schema: _, ...schema } = z.toJSONSchema(type, { io }) as JsonObject
   return schema
 }
 
-const issuesOf = (error: z.ZodError): ToolIssue[] =>
-  error.issues.map((issue) => ({ path: issue.path.map(String).join('.') || '(arguments)', message: issue.message }))
+const issuesOf = (issues: readonly z.core.$ZodIssue[]): ToolIssue[] =>
+  issues.map((issue) => ({ path: issue.path.map(String).join('.') || '(arguments)', message: issue.message }))
 
-function validator(input: z.ZodType): Tool['validate'] {
+/** Synchronous check by a zod type. */
+export function validator(input: z.ZodType): Tool['validate'] {
   return (args) => {
-    const result = input.safeParse(args)
-    return result.success ? { ok: true, value: result.data as JsonValue } : { ok: false, issues: issuesOf(result.error) }
+    const result = z.safeParse(input, args)
+    return result.success ? { ok: true, value: result.data as JsonValue } : { ok: false, issues: issuesOf(result.error.issues) }
   }
 }
 
@@ -91,7 +94,7 @@ export function defineTool<Input extends z.ZodType>(o: {
   recovery?: 'retryable'
   timeoutMs?: number
 }): Tool {
-  checkName(o.name)
+  checkToolName(o.name)
   const { needsApproval = false } = o
   return {
     kind: 'local',
@@ -122,7 +125,7 @@ export function externalTool<Input extends z.ZodType, Result extends z.ZodType>(
   result?: Result
   deadlineMs?: number
 }): Tool {
-  checkName(o.name)
+  checkToolName(o.name)
   if (!/^[a-z][a-z0-9_.-]{0,127}$/.test(o.provider))
     throw reject('provider_name_invalid', 'The provider name is not usable.', {
       path: 'provider',

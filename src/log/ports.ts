@@ -97,10 +97,13 @@ export interface Sql {
 }
 export type SqlValue = null | number | bigint | string | Uint8Array
 
-/** What follows from the log, kept in tables. `apply` runs in the transaction that accepts the events. */
+/**
+ * What follows from the log, kept in tables. `apply` runs in the transaction that accepts the events. What it throws refuses that
+ * commit with `projector_failed`, so it must decide about every event, also one with a `defect`. It may run again after a rollback.
+ */
 export interface Projector {
   readonly name: string
-  /** Raised when tables or meaning change: the tables are dropped and rebuilt from the log. */
+  /** Raised when tables or meaning change: the tables are dropped and rebuilt from the log. What was published stays; it is not repeated. */
   readonly version: number
   /** Creates the tables; statements are idempotent. */
   readonly schema: string
@@ -132,9 +135,12 @@ export interface LogBackend extends AsyncDisposable {
   /** Projection tables, for reading. */
   readonly tables: Sql
   readonly owners: Owners
-  /** Installs projectors, each brought up to the end of the log before this resolves. */
+  /**
+   * Installs projectors, each brought up to the end of the log before this resolves.
+   * @throws ThreadlogError `projector_failed`, `projector_newer` (the tables are of a later version), `log_read_only`
+   */
   install(projectors: readonly Projector[]): Promise<void>
-  /** Runs `change` in one transaction with the tables (snapshots, caches: nothing that is truth). */
+  /** Runs `change` in one transaction with the tables (snapshots, caches: nothing that is truth). It may run again after a rollback. */
   cache(change: (tx: Sql) => void): Promise<void>
   close(): Promise<void>
 }

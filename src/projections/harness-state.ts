@@ -1,13 +1,16 @@
 import { isJsonObject, type JsonObject, type JsonValue, setOwn } from '../base/index.ts'
-import { HarnessState } from '../messages/index.ts'
+import { checkThreadId, HarnessState } from '../messages/index.ts'
 import { messageHistory } from './messages.ts'
 import type { ThreadState } from './state.ts'
 
 /**
  * The thread as a HarnessState (design §8): what another process, or the original library, can go on from.
- * @throws ThreadlogError `state_invalid` for a thread whose id or imported parts no HarnessState can hold
+ * @throws ThreadlogError `thread_id_invalid` for a foreign session whose id no HarnessState can have; `state_invalid`
  */
-export const harnessState = (state: ThreadState): HarnessState => HarnessState.parse(harnessStateJson(state))
+export function harnessState(state: ThreadState): HarnessState {
+  checkThreadId(state.identity?.thread ?? '')
+  return HarnessState.parse(harnessStateJson(state))
+}
 
 /** The same as plain JSON, not checked: the form in which it is published. Shared: read only. */
 export function harnessStateJson(state: ThreadState): JsonObject {

@@ -28,7 +28,7 @@ test('canonical text parses back to the same value and is a fixed point', () => 
     fc.property(jsonValues(), (value) => {
       const text = canonicalJson(value)
       const back = parseJson(new TextEncoder().encode(text))
-      expect(isDeepStrictEqual(back, JSON.parse(JSON.stringify(value)))).toBe(true)
+      expect(isDeepStrictEqual(back, value)).toBe(true)
       expect(canonicalJson(back)).toBe(text)
       expect(canonicalJson(shuffled(value))).toBe(text)
       expect(canonicalJson(toJson(value))).toBe(text)

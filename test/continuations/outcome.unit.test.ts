@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type JsonValue, isThreadlogError } from '../../src/base/index.ts'
+import { isThreadlogError, type JsonObject, type JsonValue } from '../../src/base/index.ts'
 import { validateAnswer, validateApproval, validateQuestionRequest } from '../../src/continuations/index.ts'
 import { QUESTIONS } from '../support/threads.ts'
 import { real, vectorsOf } from './vectors.ts'
@@ -65,7 +65,9 @@ describe('question requests', () => {
     ['an unknown field', one({ extra: 1 })],
     ['multiSelect that is no boolean', one({ multiSelect: 1 })],
     ['nothing', null],
-  ])('%s is refused', (_, args) => expect(refusal(() => validateQuestionRequest(args as JsonValue))?.code).toBe('question_invalid'))
+  ])('%s is refused', (_, args) =>
+    expect(refusal(() => validateQuestionRequest(args as JsonValue))?.code).toBe('question_invalid'),
+  )
 
   test('a header of 12 astral characters is accepted', () => {
     expect(validateQuestionRequest(one({ header: '😀'.repeat(12) }) as unknown as JsonValue)).toHaveLength(1)
@@ -78,19 +80,28 @@ describe('answers', () => {
     const value = results.calls.q1.tool_return?.return_value ?? results.calls.q1.value
     if (results.calls.q1.tool_failed) return []
     const given = vector['expect'].deferred_input
-    return [{ ...vector, args: requests.calls[0].args, value, given: typeof given === 'object' ? given.results.calls.q1.value : value }]
+    return [
+      {
+        id: vector.id,
+        title: vector.title,
+        ok: vector['expect'].ok,
+        args: requests.calls[0].args,
+        value,
+        given: typeof given === 'object' ? given.results.calls.q1.value : value,
+      },
+    ]
   })
 
-  test.each(vectors)('$id: $title', ({ args, value, given, expect: wanted }: any) => {
+  test.each(vectors)('$id: $title', ({ args, value, given, ok }) => {
     const questions = validateQuestionRequest(args)
     const answered = () => validateAnswer(questions, real(value) as JsonValue)
-    if (wanted.ok) expect(answered()).toEqual(real(given))
+    if (ok) expect(answered()).toEqual(real(given))
     else expect(refusal(answered)?.code).toBe('answer_invalid')
   })
 
   test('no path quotes question text', () => {
     const questions = validateQuestionRequest(QUESTIONS)
-    for (const answers of [{ 'Which warehouse?': 7 }, { 'Which warehouse?': 'x'.repeat(8193) }, { secret: 'x' }])
-      expect(refusal(() => validateAnswer(questions, { answers }))?.path).toBe('$.answers')
+    const bad: JsonObject[] = [{ 'Which warehouse?': 7 }, { 'Which warehouse?': 'x'.repeat(8193) }, { secret: 'x' }]
+    for (const answers of bad) expect(refusal(() => validateAnswer(questions, { answers }))?.path).toBe('$.answers')
   })
 })

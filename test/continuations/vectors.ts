@@ -18,6 +18,7 @@ export function vectorsOf(group: string, folder = 'continuation'): Vector[] {
 export function real(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(real)
   if (typeof value !== 'object' || value === null) return value
+  // biome-ignore lint/suspicious/noExplicitAny: as above
   const form = value as Record<string, any>
   if ('$float' in form) return Number(form['$float'])
   if ('$int' in form) return BigInt(form['$int'])

@@ -27,7 +27,7 @@ const numbers = (): fc.Arbitrary<number> =>
 const keys = (): fc.Arbitrary<string> =>
   fc.oneof(
     fc.string({ maxLength: 6 }),
-    fc.constantFrom('__proto__', 'constructor', 'toJSON', '9', '10', '', 'é', '\ud800', '$settled'),
+    fc.constantFrom('__proto__', 'constructor', 'toJSON', '9', '10', '', 'é', '\ud800', '\\', '\n', '$settled'),
   )
 
 /** Any JSON value this library accepts, lone surrogates in strings included. */

@@ -85,7 +85,10 @@ async function assemble(
     topics: new SqliteTopics({ connection, writer, store: topicStore, wakeups, written: write }),
     tables: readable(connection),
     owners,
-    install: (wanted) => install(wanted, projectors, writer, options.readOnly),
+    install: async (wanted) => {
+      if (options.readOnly) connection.look(() => assertComplete(wanted, projectors))
+      else await install(wanted, projectors, writer)
+    },
     cache: (change) => writer.submit(() => change(connection)),
     close,
     [Symbol.asyncDispose]: close,
@@ -100,15 +103,17 @@ async function openOwners(connection: Connection, writer: Writer, options: { clo
   return owners
 }
 
-async function install(wanted: readonly Projector[], projectors: Projectors, writer: Writer, readOnly: boolean): Promise<void> {
-  if (readOnly) {
-    const behind = wanted.find((projector) => !projectors.isComplete(projector))
-    if (behind === undefined) return
-    throw reject('log_read_only', 'The tables of a projector are missing or behind, and the log was opened read-only.', {
-      path: behind.name,
-      hint: 'Open the log for writing once.',
-    })
-  }
+/** A log opened read-only can use tables that are there and complete, and make none. */
+function assertComplete(wanted: readonly Projector[], projectors: Projectors): void {
+  const behind = wanted.find((projector) => !projectors.isComplete(projector))
+  if (behind === undefined) return
+  throw reject('log_read_only', 'The tables of a projector are missing or behind, and the log was opened read-only.', {
+    path: behind.name,
+    hint: 'Open the log for writing once.',
+  })
+}
+
+async function install(wanted: readonly Projector[], projectors: Projectors, writer: Writer): Promise<void> {
   await writer.submit(() => projectors.installAll(wanted))
   // Catching up goes before any job, so this one runs when it is done.
   await writer.submit(() => {})
