@@ -87,7 +87,7 @@ function face({ from, to }: Required<Edge>, files: ReadonlySet<string>): string[
     if (from.startsWith(`${folder}/`)) continue
     const index = `${folder}/index.ts`
     if (to === index || (depth > 1 && !files.has(index))) return []
-    return [`src/${from} imports src/${to}: past the face ${index}`]
+    return [`src/${from} imports src/${to}: past the face src/${index}`]
   }
   return []
 }

@@ -18,7 +18,7 @@ export class Child {
   readonly #name: string
   #errors = ''
   #exited: string | undefined
-  #wake: () => void = () => {}
+  readonly #waiting = new Set<() => void>()
 
   constructor(name: string, command: string, args: readonly string[], env: Record<string, string | undefined> = {}) {
     this.#name = name
@@ -60,13 +60,20 @@ export class Child {
     }
   }
 
+  #wake(): void {
+    for (const wake of this.#waiting) wake()
+  }
+
+  /** Resolves at the next line, at the end, or after `ms`. */
   #next(ms: number): Promise<void> {
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms)
-      this.#wake = () => {
+      const done = () => {
         clearTimeout(timer)
+        this.#waiting.delete(done)
         resolve()
       }
+      const timer = setTimeout(done, ms)
+      this.#waiting.add(done)
     })
   }
 

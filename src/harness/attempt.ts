@@ -87,7 +87,7 @@ class Attempt {
   async #commit(build: (proposal: Proposal) => Proposal | undefined, beginning = false): Promise<Next> {
     const { store, stream, runId, attempt } = this.#o
     const sentAt = store.clock.monotonic()
-    const continuationIds = Array.from({ length: 128 }, () => '')
+    const continuationIds = new Map<number, string>()
     let plan: Plan | undefined
     let refused: Next = 'superseded'
     const decide = (state: ThreadState) => {
@@ -120,7 +120,7 @@ class Attempt {
     return state.run?.runId === this.#o.runId && state.run.attempt === this.#o.attempt && state.run.status === 'running'
   }
 
-  #follow(built: Proposal, ids: string[]): Plan {
+  #follow(built: Proposal, ids: Map<number, string>): Plan {
     const none = { starts: [], next: 'ended' } as const
     if (!this.#isCurrent(built.state)) return { proposal: built, ...none }
     const cancelled = built.state.run?.cancel
@@ -129,13 +129,12 @@ class Attempt {
     return advance(built, this.#environment(ids))
   }
 
-  #environment(ids: string[]): PlanEnvironment {
-    for (let i = 0; i < ids.length; i++) ids[i] ||= this.#o.store.ids.continuation()
+  #environment(ids: Map<number, string>): PlanEnvironment {
     return {
       agent: this.#o.agent,
       inFlight: new Set(this.#inFlight.keys()),
       missed: this.#missed,
-      continuationIds: ids,
+      continuationId: (index) => ids.get(index) ?? (ids.set(index, this.#o.store.ids.continuation()).get(index) as string),
       startByMs: START_BY_MS,
     }
   }

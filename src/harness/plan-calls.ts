@@ -14,8 +14,8 @@ export interface PlanEnvironment {
   readonly inFlight: ReadonlySet<string>
   /** Calls dispatched by this attempt whose start came too late (R20): they never began. */
   readonly missed: ReadonlySet<string>
-  /** Fresh ids, one per call of the response; used in order of the calls. */
-  readonly continuationIds: readonly string[]
+  /** Id of the wait of the n-th open call: fresh, and the same whenever this command is decided again (R2). */
+  readonly continuationId: (index: number) => string
   /** How long after its event an effect may start, in milliseconds. */
   readonly startByMs: number
 }

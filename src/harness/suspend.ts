@@ -31,7 +31,7 @@ function batchItem(item: Deferred, now: number, env: PlanEnvironment): BatchItem
     tool: identity,
     arguments: Payload.of(item.args),
     kind,
-    continuation_id: env.continuationIds[item.index] as string,
+    continuation_id: env.continuationId(item.index),
     proposal_digest: proposalDigest(tool, item.args),
     metadata: Payload.of(metadata),
     deadline: tool.deadlineMs === undefined ? null : now + tool.deadlineMs,

@@ -1,4 +1,4 @@
-import { canonicalJson, type JsonObject, type JsonValue, setOwn } from '../base/index.ts'
+import { canonicalJson, type JsonObject, type JsonValue, jsonParse, setOwn } from '../base/index.ts'
 import { exactObject, inside, integer, invalid, list, optional, type Reader, required, string, type Where } from './shape.ts'
 import { isThreadId, THREAD_ID_FORM } from './thread-id.ts'
 
@@ -27,7 +27,7 @@ const matching =
     return value as string
   }
 
-const data: Reader<JsonValue> = (value) => JSON.parse(canonicalJson(value)) as JsonValue
+const data: Reader<JsonValue> = (value) => jsonParse(canonicalJson(value)) as JsonValue
 
 const entry = exactObject<CapabilityEntry>({
   version: required(matching(/^[\s\S]/, 'at least one character')),

@@ -111,7 +111,7 @@ function cancelRequested(state: ThreadState, event: Of<'run.cancel-requested/1'>
 
 function failed(state: ThreadState, event: Of<'run.failed/1'>): ThreadState {
   const back = state.run?.suspended
-  if (state.run && back) {
+  if (state.run && back && state.run.runId === event.data.run_id) {
     // Refused before anything was claimed: the suspension stands, and waits for another revision of the agent (R11).
     const blocked = { code: event.data.failure.code, revision: state.run.agent.revision }
     const end = endOf(state.run, event, { status: 'failed', failure: event.data.failure })

@@ -155,7 +155,8 @@ function revised(state: ThreadState, event: Of<'history.revised/1'>): ThreadStat
   for (const [key, message] of Object.entries(replace)) {
     const entry = entries[Number(key)]
     if (!entry) throw unfoldable(event, 'it replaces a message that does not exist.')
-    entries[Number(key)] = { ...entry, template: Payload.of(message) }
+    const role = isJsonObject(message) && message['kind'] === 'response' ? 'response' : 'request'
+    entries[Number(key)] = { ...entry, role, template: Payload.of(message) }
   }
   return { ...state, history: AppendList.of(entries) }
 }

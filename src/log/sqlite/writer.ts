@@ -24,7 +24,7 @@ interface Job {
 const MAX_BATCH = 512
 
 /** Milliseconds for which a locked file is tried again each turn: about one commit of another process. After that, in pauses. */
-const EAGER_MS = Number(process.env.EAGER ?? 0.5)
+const EAGER_MS = 0.5
 
 /**
  * Group commit: everything submitted in one turn of the event loop runs in one `BEGIN IMMEDIATE`. A locked file is waited for

@@ -1,0 +1,41 @@
+// A support agent settles a refund; its engine is killed three times. Nothing is lost, nothing happens twice.
+//   npm run demo -- [--json] [--keep] [--dir <directory>]
+import { parseArgs } from 'node:util'
+import { checkAll } from './checks.ts'
+import { checkpoints, receipts, recordsOf, timeline, verify } from './facts.ts'
+import { narrate, report } from './print.ts'
+import { CUSTOMER, INPUT, play } from './story.ts'
+import { World } from './world.ts'
+
+const { values: o } = parseArgs({
+  options: { json: { type: 'boolean' }, keep: { type: 'boolean' }, dir: { type: 'string' } },
+})
+// Whatever is open is cleared away by listeners of `exit`.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1))
+
+const started = performance.now()
+await using world = await World.open(o)
+const language = await world.startPayouts()
+const narrator = narrate(!o.json)
+narrator.line(`one SQLite file · ${world.model} · payouts in ${language}`)
+const { result, moments, told } = await play(world, narrator)
+await world.killEngine()
+const records = await recordsOf(world.threads, CUSTOMER)
+const facts = {
+  input: INPUT,
+  model: world.model,
+  payouts: language,
+  result: { status: result.status, output: result.output, failure: result.failure },
+  effects: world.effects.all(),
+  told,
+  kills: moments,
+  timeline: timeline(records),
+  receipts: receipts(world.file),
+  checkpoints: checkpoints(world.file),
+  verify: await verify(world.threads, CUSTOMER, records, world.file),
+}
+const checks = checkAll(facts)
+const all = { ...facts, checks, seconds: Math.round(performance.now() - started) / 1000, dir: o.keep || o.dir ? world.dir : null }
+if (o.json) process.stdout.write(`${JSON.stringify(all, null, 2)}\n`)
+else report(all)
+if (checks.some((check) => !check.ok)) process.exitCode = 1

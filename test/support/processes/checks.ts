@@ -1,0 +1,97 @@
+import { expect } from 'vitest'
+import { isThreadlogError } from '../../../src/index.ts'
+import type { LogEvent } from '../../../src/events/index.ts'
+import type { LogBackend, RecordedEvent } from '../../../src/log/index.ts'
+import { toolCalls } from '../../../src/messages/index.ts'
+import { findThread, foldStream, listWaits, messageHistory, type ThreadState, type ThreadStore, stateHash, threadStatus } from '../../../src/projections/index.ts'
+
+/** Keys of all streams of a file. */
+export const streamsOf = (backend: LogBackend): string[] =>
+  backend.tables.all<{ key: string }>('SELECT lower(hex(key)) AS key FROM streams ORDER BY id').map((row) => row.key)
+
+export async function recordsOf(backend: LogBackend, stream: string): Promise<RecordedEvent[]> {
+  const records: RecordedEvent[] = []
+  for await (const batch of backend.events.read(stream)) records.push(...batch)
+  return records
+}
+
+export async function eventsOf(backend: LogBackend, stream: string): Promise<LogEvent[]> {
+  return (await recordsOf(backend, stream)).map((record) => record.event as LogEvent)
+}
+
+/**
+ * What must hold of every stream whatever was killed: its chain is whole, folding it from the first event gives the state the live store
+ * has, the tables say what the fold says, and its history is one a model accepts.
+ */
+export async function checkStream(store: ThreadStore, stream: string): Promise<ThreadState> {
+  const { backend } = store
+  const folded = foldStream(await recordsOf(backend, stream))
+  expect(folded.quarantine).toBeUndefined()
+  const live = await store.load(stream)
+  expect(live.hash).toBe(folded.head.hash)
+  expect(stateHash(live)).toBe(stateHash(folded.state))
+  checkTables(backend, folded.state, stream)
+  checkHistory(folded.state)
+  return folded.state
+}
+
+function checkTables(backend: LogBackend, state: ThreadState, stream: string): void {
+  const pending = [...state.waits.values()].filter((wait) => wait.status === 'pending')
+  expect(findThread(backend.tables, stream)).toMatchObject({
+    version: state.version,
+    status: threadStatus(state),
+    run_id: state.run?.runId ?? null,
+    attempt: state.run?.attempt ?? null,
+    open_waits: pending.length,
+    requested_agent: state.requested[0]?.agent ?? null,
+    quarantined_at: null,
+  })
+  const rows = listWaits(backend.tables, { stream, status: 'any', limit: 10_000 })
+  const waits = [...state.waits.values(), ...[...state.closedWaits].map(([, wait]) => wait)]
+  const brief = (id: string, status: string, revision: number) => `${id} ${status} ${revision}`
+  expect(rows.map((row) => brief(row.continuation_id, row.status, row.revision)).sort()).toEqual(
+    waits.map((wait) => brief(wait.id, wait.status, wait.revision)).sort(),
+  )
+}
+
+/** Each call of each response is answered exactly once before the next response; only the last response may have open calls. */
+export function checkHistory(state: ThreadState): void {
+  const messages = messageHistory(state)
+  const open = new Set<string>()
+  for (const message of messages) {
+    if (message.kind === 'response') {
+      expect([...open]).toEqual([])
+      for (const call of toolCalls(message)) open.add(call.tool_call_id)
+    } else
+      for (const part of message.parts) if (part.part_kind === 'tool-return') expect(open.delete(part.tool_call_id)).toBe(true)
+  }
+  if (threadStatus(state) === 'idle') expect([...open]).toEqual([])
+}
+
+/** Checks all streams of a file; answers their states. */
+export async function checkLog(store: ThreadStore): Promise<ThreadState[]> {
+  const states: ThreadState[] = []
+  for (const stream of streamsOf(store.backend)) states.push(await checkStream(store, stream))
+  return states
+}
+
+/** Every record of `results` has exactly one final receipt; answers the verdicts by offset. */
+export function checkReceipts(backend: LogBackend): Map<number, string> {
+  const receipts = backend.tables.all<{ source_offset: number; verdict: string; final: number }>(
+    "SELECT source_offset, verdict, final FROM threadlog_receipts WHERE source_topic = 'results' ORDER BY source_offset",
+  )
+  const offsets = backend.tables.all<{ offset: number }>('SELECT offset FROM results ORDER BY offset').map((row) => row.offset)
+  expect(receipts.filter((receipt) => receipt.final === 1).map((receipt) => receipt.source_offset)).toEqual(offsets)
+  return new Map(receipts.map((receipt) => [receipt.source_offset, receipt.verdict]))
+}
+
+/** The code of what `work` throws; fails if it throws nothing, or anything else. */
+export async function codeOf(work: () => unknown): Promise<string> {
+  try {
+    await work()
+  } catch (error) {
+    if (isThreadlogError(error)) return error.code
+    throw error
+  }
+  throw new Error('Nothing was thrown.')
+}
