@@ -81,6 +81,7 @@ function direction({ from, to }: Required<Edge>): string[] {
 
 /** The outermost folder entered must be entered through its index.ts; inside a layer, only where the folder has one. */
 function face({ from, to }: Required<Edge>, files: ReadonlySet<string>): string[] {
+  if (to.startsWith('..')) return []
   const parts = to.split('/')
   for (let depth = 1; depth < parts.length; depth++) {
     const folder = parts.slice(0, depth).join('/')

@@ -1,5 +1,5 @@
-import type { CheckpointRow, ReceiptRow, Verified } from './facts.ts'
 import type { Effect } from './effects.ts'
+import type { CheckpointRow, ReceiptRow, Verified } from './facts.ts'
 import type { TimelineEntry } from './notes.ts'
 import type { Moment } from './story.ts'
 
@@ -32,7 +32,10 @@ export function checkAll(facts: Facts): Check[] {
   const last = facts.checkpoints.at(-1)
   return [
     { claim: 'the run completed', ok: facts.result.status === 'completed' },
-    { claim: 'lookup_order ran twice under one key', ok: lookups.length === 2 && first?.key === second?.key && first?.pid !== second?.pid },
+    {
+      claim: 'lookup_order ran twice under one key',
+      ok: lookups.length === 2 && first?.key === second?.key && first?.pid !== second?.pid,
+    },
     { claim: 'refund ran once', ok: effects.filter((effect) => effect.tool === 'refund').length === 1 },
     { claim: 'the payout counted once', ok: verdicts === 'accepted duplicate conflict' },
     { claim: 'the last checkpoint is the end', ok: last?.status === 'completed' && last.version === verify.events },

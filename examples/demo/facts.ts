@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
+import { fileURLToPath } from 'node:url'
 import type { Threadlog } from '../../src/index.ts'
 import type { RecordedEvent } from '../../src/log/index.ts'
 import { foldStream, stateHash } from '../../src/projections/index.ts'
@@ -61,7 +62,12 @@ function rows<Row>(file: string, sql: string): Row[] {
 }
 
 /** Replays a thread from its first event and compares it with the state as it was kept while everything happened. */
-export async function verify(threads: Threadlog, ref: ThreadRef, records: readonly RecordedEvent[], file: string): Promise<Verified> {
+export async function verify(
+  threads: Threadlog,
+  ref: ThreadRef,
+  records: readonly RecordedEvent[],
+  file: string,
+): Promise<Verified> {
   const live = await threads.store.load(threads.thread(ref).stream)
   const { state, head, quarantine } = foldStream(records)
   return {
@@ -74,8 +80,10 @@ export async function verify(threads: Threadlog, ref: ThreadRef, records: readon
 }
 
 function verifyCommand(file: string): Verified['command'] {
-  const main = new URL('../../src/cli/main.ts', import.meta.url).pathname
+  const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
   if (!existsSync(main)) return undefined
-  const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'verify', '--all', '--log', `sqlite:${file}`], { encoding: 'utf8' })
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'verify', '--all', '--log', `sqlite:${file}`], {
+    encoding: 'utf8',
+  })
   return { ok: status === 0, output: (stdout || stderr).trim() }
 }

@@ -1,5 +1,5 @@
 // A support agent settles a refund; its engine is killed three times. Nothing is lost, nothing happens twice.
-//   npm run demo -- [--json] [--keep] [--dir <directory>]
+//   npm run demo -- [--json] [--keep] [--dir <directory>] [--payouts python|node]
 import { parseArgs } from 'node:util'
 import { checkAll } from './checks.ts'
 import { checkpoints, receipts, recordsOf, timeline, verify } from './facts.ts'
@@ -8,14 +8,14 @@ import { CUSTOMER, INPUT, play } from './story.ts'
 import { World } from './world.ts'
 
 const { values: o } = parseArgs({
-  options: { json: { type: 'boolean' }, keep: { type: 'boolean' }, dir: { type: 'string' } },
+  options: { json: { type: 'boolean' }, keep: { type: 'boolean' }, dir: { type: 'string' }, payouts: { type: 'string' } },
 })
 // Whatever is open is cleared away by listeners of `exit`.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1))
 
 const started = performance.now()
 await using world = await World.open(o)
-const language = await world.startPayouts()
+const language = await world.startPayouts(o.payouts)
 const narrator = narrate(!o.json)
 narrator.line(`one SQLite file · ${world.model} · payouts in ${language}`)
 const { result, moments, told } = await play(world, narrator)

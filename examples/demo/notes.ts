@@ -1,4 +1,4 @@
-import { type JsonObject, type JsonValue, Payload } from '../../src/base/index.ts'
+import type { JsonObject, JsonValue, Payload } from '../../src/base/index.ts'
 import type { LogEvent } from '../../src/events/index.ts'
 import type { RecordedEvent } from '../../src/log/index.ts'
 
@@ -53,9 +53,13 @@ function noteOf(event: LogEvent): string {
 const parts = (message: Payload): JsonObject[] => ((message.value as JsonObject)['parts'] ?? []) as JsonObject[]
 
 function partNote(part: JsonObject): string {
-  if (part['part_kind'] === 'tool-call') return `${part['tool_name']} ${text(part['args'] ?? {})}`
+  if (part['part_kind'] === 'tool-call') return `${part['tool_name']} ${text(argsOf(part))}`
   return part['part_kind'] === 'text' ? 'the answer' : String(part['part_kind'])
 }
+
+/** Arguments as an object: most models send them as text. */
+const argsOf = ({ args = {} }: JsonObject): JsonValue =>
+  typeof args === 'string' ? (JSON.parse(args || '{}') as JsonValue) : args
 
 function settledNote(part: Payload): string {
   const value = part.value as JsonObject
@@ -69,4 +73,11 @@ const quoted = (payload: Payload | null): string => (payload ? `“${text(payloa
 export const short = (id: string): string => `${id.slice(0, 8)}…`
 
 /** A value without the quotes of JSON. */
-export const text = (value: JsonValue): string => (typeof value === 'string' ? value : JSON.stringify(value).replaceAll('"', '').replaceAll(',', ', ').replaceAll(':', ': '))
+export function text(value: JsonValue): string {
+  if (typeof value === 'string') return value
+  if (Array.isArray(value)) return `[${value.map(text).join(', ')}]`
+  if (value === null || typeof value !== 'object') return String(value)
+  return `{${Object.entries(value)
+    .map(([key, item]) => `${key}: ${text(item as JsonValue)}`)
+    .join(', ')}}`
+}

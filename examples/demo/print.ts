@@ -1,4 +1,4 @@
-import { styleText } from 'node:util'
+import { stripVTControlCharacters, styleText } from 'node:util'
 import type { Check, Facts } from './checks.ts'
 import { short, type TimelineEntry } from './notes.ts'
 import type { Moment, Narrator } from './story.ts'
@@ -19,7 +19,11 @@ export function narrate(aloud: boolean): Narrator {
       print(`${chapter === 0 ? '\n' : ''}${paint('cyan', ` ${++chapter} `)} ${paint('bold', clip(words, width() - 4))}`)
     },
     line(words) {
-      print(chapter === 0 ? `${paint('bold', 'threadlog demo')}  ${words}` : `     ${paint(words.startsWith('kill') ? 'red' : 'dim', words)}`)
+      print(
+        chapter === 0
+          ? `${paint('bold', 'threadlog demo')}  ${words}`
+          : `     ${paint(words.startsWith('kill') ? 'red' : 'dim', words)}`,
+      )
     },
   }
 }
@@ -32,9 +36,18 @@ export function report(facts: Facts & { checks: Check[]; seconds: number; dir: s
   section('Effects: what the tools did to the world')
   table(facts.effects.map(({ tool, order, key, pid }) => [tool, `order ${order}`, `key ${short(key)}`, `process ${pid}`]))
   section('Receipts: one for each result')
-  table(facts.receipts.map(({ verdict, provider, result_id, source }) => [coloured(verdict), provider, clip(result_id, 40), source]))
+  table(
+    facts.receipts.map(({ verdict, provider, result_id, source }) => [coloured(verdict), provider, clip(result_id, 16), source]),
+  )
   section('Checkpoints: safe boundaries, published')
-  table(facts.checkpoints.map((c) => [`version ${c.version}`, c.status, c.waits > 0 ? `${c.waits} wait` : '', `state ${short(c.state_digest)}`]))
+  table(
+    facts.checkpoints.map((c) => [
+      `version ${c.version}`,
+      c.status,
+      c.waits > 0 ? `${c.waits} wait` : '',
+      `state ${short(c.state_digest)}`,
+    ]),
+  )
   section('Answer')
   print(`   ${String(facts.result.output ?? JSON.stringify(facts.result.failure))}`)
   section('Verified')
@@ -71,7 +84,8 @@ function entryLine({ version, time, type, note }: TimelineEntry, gutter: string,
 
 /** Columns as wide as their widest cell; colours have no width. */
 function table(rows: readonly string[][]): void {
-  const plain = (cell: string): number => cell.replace(/\u001b\[\d+m/g, '').length
+  const plain = (cell: string): number => stripVTControlCharacters(cell).length
   const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => plain(row[i] ?? ''))))
-  for (const row of rows) print(`   ${row.map((cell, i) => cell + ' '.repeat((widths[i] ?? 0) - plain(cell))).join('  ')}`.trimEnd())
+  for (const row of rows)
+    print(`   ${row.map((cell, i) => cell + ' '.repeat((widths[i] ?? 0) - plain(cell))).join('  ')}`.trimEnd())
 }

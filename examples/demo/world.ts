@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { openThreadlog, type Threadlog } from '../../src/index.ts'
 import { Child } from '../support/child.ts'
 import { hasProvider, modelEnv } from '../support/model.ts'
@@ -67,12 +68,13 @@ export class World implements AsyncDisposable {
   }
 
   /** Starts the payout process, in Python if it is there; gives the language it is written in. */
-  async startPayouts(): Promise<string> {
-    this.payouts = hasPython()
-      ? new Child('The payout process', 'python3', [local('./payouts.py'), this.file])
-      : new Child('The payout process', process.execPath, [local('./payouts.ts'), this.file])
-    const { language } = await this.payouts.says<{ event: string; language: string }>('ready')
-    return language
+  async startPayouts(language: string | undefined = hasPython() ? 'python' : 'node'): Promise<string> {
+    this.payouts =
+      language === 'python'
+        ? new Child('The payout process', 'python3', [local('./payouts.py'), this.file])
+        : new Child('The payout process', process.execPath, [local('./payouts.ts'), this.file])
+    const ready = await this.payouts.says<{ event: string; language: string }>('ready')
+    return ready.language
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -86,4 +88,4 @@ export class World implements AsyncDisposable {
 }
 
 const logFile = (dir: string): string => join(dir, 'shop.db')
-const local = (file: string): string => new URL(file, import.meta.url).pathname
+const local = (file: string): string => fileURLToPath(new URL(file, import.meta.url))

@@ -36,7 +36,9 @@ export class Conversation {
   /** What a tool has returned since then, if anything. */
   returned(tool: string): Returned | undefined {
     const turn = this.messages.slice(this.messages.findLastIndex((message) => message.role === 'user') + 1)
-    const ids = turn.flatMap((message) => message.tool_calls ?? []).flatMap((call) => (call.function.name === tool ? [call.id] : []))
+    const ids = turn
+      .flatMap((message) => message.tool_calls ?? [])
+      .flatMap((call) => (call.function.name === tool ? [call.id] : []))
     const found = turn.findLast((message) => message.role === 'tool' && ids.includes(message.tool_call_id ?? ''))
     if (!found) return undefined
     const text = textOf(found)

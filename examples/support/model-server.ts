@@ -5,9 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { type ChatRequest, Conversation } from './conversation.ts'
 
 /** What the model says: text, calls, or both; or an HTTP error. */
-export type Reply =
-  | { text?: string; calls?: readonly { name: string; args: object }[] }
-  | { status: number; message?: string }
+export type Reply = { text?: string; calls?: readonly { name: string; args: object }[] } | { status: number; message?: string }
 
 /**
  * The scripted model. It answers by what the conversation holds, never by how often it was asked: after a crash the same request
@@ -39,7 +37,12 @@ export async function startModelServer(script: Script): Promise<ModelServer> {
   return { url: `http://127.0.0.1:${port}/v1`, requests, close, [Symbol.asyncDispose]: close }
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse, script: Script, requests: ChatRequest[]): Promise<void> {
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  script: Script,
+  requests: ChatRequest[],
+): Promise<void> {
   const body = await text(request)
   if (request.method !== 'POST' || request.url !== '/v1/chat/completions') return fail(response, 404, 'POST /v1/chat/completions')
   const chat = JSON.parse(body) as ChatRequest
@@ -95,7 +98,10 @@ function whole(chat: ChatRequest, { text: content = '', calls = [] }: Exclude<Re
 }
 
 /** As providers stream a call: id and name first, then its arguments in pieces. */
-const streamedCall = (call: { id: string; type: string; function: { name: string; arguments: string } }, index: number): object[] => [
+const streamedCall = (
+  call: { id: string; type: string; function: { name: string; arguments: string } },
+  index: number,
+): object[] => [
   { index, id: call.id, type: call.type, function: { name: call.function.name, arguments: '' } },
   ...pieces(call.function.arguments, 10).map((piece) => ({ index, function: { arguments: piece } })),
 ]

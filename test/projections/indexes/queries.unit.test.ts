@@ -64,12 +64,11 @@ describe('findThread', () => {
   it('refuses a prefix of several threads, and what is none', async () => {
     await using other = await openIndexLog()
     const prefix = 'abcdef01'
-    for (const end of ['0', '1'])
-      other.backend.tables.run(
-        `INSERT INTO threads(stream, application, user, thread, kind, version, status, open_waits, opened_at, updated_at)
-         VALUES (?, 'a', 'u', 't', 'harness', 1, 'idle', 0, 0, 0)`,
-        prefix + end.repeat(56),
-      )
+    const row = `INSERT INTO threads(stream, application, user, thread, kind, version, status, open_waits, opened_at, updated_at)
+      VALUES (?, 'a', 'u', 't', 'harness', 1, 'idle', 0, 0, 0)`
+    await other.backend.cache((tx) => {
+      for (const end of ['0', '1']) tx.run(row, prefix + end.repeat(56))
+    })
     expect(() => findThread(other.backend.tables, prefix)).toThrow(
       expect.objectContaining({ code: 'ambiguous_prefix', disposition: 'reject' }),
     )

@@ -1,9 +1,18 @@
 import { expect } from 'vitest'
-import { isThreadlogError } from '../../../src/index.ts'
 import type { LogEvent } from '../../../src/events/index.ts'
+import { isThreadlogError } from '../../../src/index.ts'
 import type { LogBackend, RecordedEvent } from '../../../src/log/index.ts'
 import { toolCalls } from '../../../src/messages/index.ts'
-import { findThread, foldStream, listWaits, messageHistory, type ThreadState, type ThreadStore, stateHash, threadStatus } from '../../../src/projections/index.ts'
+import {
+  findThread,
+  foldStream,
+  listWaits,
+  messageHistory,
+  stateHash,
+  type ThreadState,
+  type ThreadStore,
+  threadStatus,
+} from '../../../src/projections/index.ts'
 
 /** Keys of all streams of a file. */
 export const streamsOf = (backend: LogBackend): string[] =>
@@ -94,4 +103,33 @@ export async function codeOf(work: () => unknown): Promise<string> {
     throw error
   }
   throw new Error('Nothing was thrown.')
+}
+
+/** One call that was dispatched, however often, and how it ended. */
+export interface DispatchedCall {
+  tool: string
+  key: string
+  dispatches: number
+  settlement: string | undefined
+  reason: string | null
+}
+
+/** The dispatched calls of a thread. A call id may come again in a later response: then it has another key. */
+export function dispatchedCalls(events: readonly LogEvent[]): DispatchedCall[] {
+  const calls = new Map<string, DispatchedCall>()
+  const keys = new Map<string, string>()
+  for (const event of events) {
+    if (event.type === 'tool.dispatched/1') {
+      const { call_id, idempotency_key: key, tool } = event.data
+      const dispatches = (calls.get(key)?.dispatches ?? 0) + 1
+      calls.set(key, { tool: tool.split('/').at(-1) ?? '', key, dispatches, settlement: undefined, reason: null })
+      keys.set(call_id, key)
+    }
+    const call = event.type === 'tool.settled/1' ? calls.get(keys.get(event.data.call_id) ?? '') : undefined
+    if (!call || event.type !== 'tool.settled/1') continue
+    call.settlement = event.data.settlement
+    call.reason = event.data.reason
+    keys.delete(event.data.call_id)
+  }
+  return [...calls.values()]
 }

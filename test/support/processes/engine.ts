@@ -6,7 +6,11 @@ import { type OrdersOptions, ordersAgent } from './orders.ts'
 
 const o = options<OrdersOptions & { file: string; concurrency?: number; sweepMs?: number }>()
 const threads = await openThreadlog({ log: `sqlite:${o.file}`, application: 'shop', agents: [ordersAgent(o)] })
-const engine = await threads.serve({ concurrency: o.concurrency, sweepMs: o.sweepMs, onProblem: (problem) => process.send?.({ problem }) })
+const engine = await threads.serve({
+  concurrency: o.concurrency,
+  sweepMs: o.sweepMs,
+  onProblem: (problem) => process.send?.({ problem }),
+})
 
 serve({
   owner: () => threads.backend.owners.self,

@@ -43,7 +43,13 @@ export function ordersAgent({ ledger, paceMs = 0, thinkMs = 0 }: OrdersOptions):
     result: z.object({ parcel: z.string() }),
   })
   const tools = [local('look', { recovery: 'retryable' }), local('pay'), local('refund', { needsApproval: true }), ship]
-  return defineAgent({ name: 'orders', revision: '1', system: 'You settle orders.', tools, model: scriptedModel(answer, { delayMs: thinkMs }) })
+  return defineAgent({
+    name: 'orders',
+    revision: '1',
+    system: 'You settle orders.',
+    tools,
+    model: scriptedModel(answer, { delayMs: thinkMs }),
+  })
 }
 
 const call = (id: string, name: string, args: { order: string; part?: number }): ScriptPart => ({ tool_call: { id, name, args } })
@@ -51,7 +57,8 @@ const call = (id: string, name: string, args: { order: string; part?: number }):
 function answer(prompt: Parameters<typeof turnOf>[0]): ScriptEntry {
   const { text: order, step } = turnOf(prompt)
   if (step === 0) return { parts: [call('c1', 'look', { order }), call('c2', 'pay', { order, part: 1 })] }
-  if (step === 1) return { parts: [call('s1', 'ship', { order }), ...(isRefunded(order) ? [call('r1', 'refund', { order })] : [])] }
+  if (step === 1)
+    return { parts: [call('s1', 'ship', { order }), ...(isRefunded(order) ? [call('r1', 'refund', { order })] : [])] }
   if (step === 2) return { parts: [call('c2', 'pay', { order, part: 2 })] }
   return { parts: [{ text: `settled ${order}` }] }
 }

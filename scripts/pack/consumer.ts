@@ -1,0 +1,26 @@
+// What a user's first program does, with the packed package: types checked, then run.
+import { defineAgent, defineTool, isThreadlogError, openThreadlog } from 'threadlog'
+import { scriptedModel } from 'threadlog/ai-sdk'
+import { logConformance } from 'threadlog/testing'
+import { z } from 'zod'
+
+const model = scriptedModel([
+  { parts: [{ tool_call: { id: 'c-1', name: 'add', args: { a: 40, b: 2 } } }] },
+  { parts: [{ text: 'It is 42.' }] },
+])
+const add = defineTool({
+  name: 'add',
+  description: 'Adds two numbers',
+  input: z.object({ a: z.number(), b: z.number() }),
+  execute: ({ a, b }) => a + b,
+})
+const agent = defineAgent({ name: 'sums', revision: '1', model, tools: [add] })
+
+const threads = await openThreadlog({ agents: [agent] })
+const result = await threads.run(agent, { thread: 'sums-1', input: 'What is 40 + 2?' })
+await threads.close()
+if (result.status !== 'completed' || result.output !== 'It is 42.') throw new Error(`unexpected: ${JSON.stringify(result)}`)
+if (isThreadlogError(new Error('other')) || typeof logConformance !== 'function') throw new Error('wrong exports')
+
+// @ts-expect-error the types are there: an agent without a model is refused
+export type Wrong = Parameters<typeof defineAgent>[0] & { model: 1 }['nothing']
