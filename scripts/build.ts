@@ -13,9 +13,13 @@ const COPIED = ['cli/bin.js']
 
 function build(): void {
   rmSync(dist, { recursive: true, force: true })
-  const tsc = spawnSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', join(root, 'tsconfig.build.json')], {
-    stdio: 'inherit',
-  })
+  const tsc = spawnSync(
+    process.execPath,
+    [join(root, 'node_modules/typescript/bin/tsc'), '-p', join(root, 'tsconfig.build.json')],
+    {
+      stdio: 'inherit',
+    },
+  )
   if (tsc.status !== 0) throw new Error('tsc failed')
   for (const file of COPIED) {
     copyFileSync(join(root, 'src', file), join(dist, file))

@@ -74,7 +74,8 @@ function direction({ from, to }: Required<Edge>): string[] {
   if (below === '') return above === 'cli' ? [] : refuse('only cli and testing import what stands directly in src/')
   if (above === '') return []
   if (below === 'models') return MODELS.importedBy.includes(above) ? [] : refuse(`${above} must not import models`)
-  if (above === 'models') return MODELS.imports.includes(below) ? [] : refuse(`models imports ${MODELS.imports.join(' and ')} only`)
+  if (above === 'models')
+    return MODELS.imports.includes(below) ? [] : refuse(`models imports ${MODELS.imports.join(' and ')} only`)
   for (const folder of [above, below]) if (!ORDER.includes(folder)) return refuse(`${folder} has no place in the order of layers`)
   return ORDER.indexOf(above) < ORDER.indexOf(below) ? [] : refuse(`${below} is above ${above}`)
 }
@@ -154,7 +155,9 @@ function checkSizes(root: string): LayerReport {
   const notes: string[] = []
   for (const folder of SIZED)
     for (const file of sources(join(root, folder))) {
-      const lines = readFileSync(join(root, folder, file), 'utf8').trimEnd().split('\n').length
+      const lines = readFileSync(join(root, folder, file), 'utf8')
+        .trimEnd()
+        .split('\n').length
       if (lines > MOST_LINES) violations.push(`${folder}/${file} has ${lines} lines, ${MOST_LINES} at most: split it by concept`)
       else if (lines > MANY_LINES) notes.push(`${folder}/${file} has ${lines} lines`)
     }

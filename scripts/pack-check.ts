@@ -47,7 +47,9 @@ function checkLock(): void {
 function pack(): string {
   const output = run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', place], root)
   const parsed = JSON.parse(output)
-  const [packed]: { filename: string; files: PackedFile[]; size: number }[] = Array.isArray(parsed) ? parsed : Object.values(parsed)
+  const [packed]: { filename: string; files: PackedFile[]; size: number }[] = Array.isArray(parsed)
+    ? parsed
+    : Object.values(parsed)
   const files = packed!.files.map((file) => file.path)
   const missing = MUST.filter((file) => !files.includes(file))
   const unwanted = files.filter((file) => MUST_NOT.some((pattern) => pattern.test(file)))
@@ -72,7 +74,8 @@ function entries(): string[] {
 function checkEntries(): void {
   for (const key of Object.keys(manifest.exports))
     for (const file of Object.values<string>(key === './package.json' ? {} : manifest.exports[key]))
-      if (!existsSync(join(place, 'node_modules', manifest.name, file))) throw new Error(`exports ${key}: ${file} is not in the package`)
+      if (!existsSync(join(place, 'node_modules', manifest.name, file)))
+        throw new Error(`exports ${key}: ${file} is not in the package`)
   const imports = entries().map((entry, i) => `import * as e${i} from '${entry}'`)
   const checks = entries().map((entry, i) => `if (Object.keys(e${i}).length === 0) throw new Error('${entry} exports nothing')`)
   write('entries.ts', `${[...imports, ...checks].join('\n')}\n`)
@@ -80,13 +83,24 @@ function checkEntries(): void {
   node('entries.ts')
 }
 
-/** Declarations resolve and check in a project with strict settings and nothing skipped. */
+/** Declarations resolve and check in a strict project; ours are checked too (`skipLibCheck` off), faults in other packages' are not ours. */
 function checkTypes(): void {
   mkdirSync(join(place, 'node_modules/@types'), { recursive: true })
   symlinkSync(join(root, 'node_modules/@types/node'), join(place, 'node_modules/@types/node'))
-  const compilerOptions = { module: 'nodenext', target: 'es2024', lib: ['es2024', 'esnext'], types: ['node'], strict: true, noEmit: true }
+  const compilerOptions = {
+    module: 'nodenext',
+    target: 'es2024',
+    lib: ['es2024', 'esnext'],
+    types: ['node'],
+    strict: true,
+    noEmit: true,
+  }
   write('tsconfig.json', JSON.stringify({ compilerOptions, files: ['entries.ts', 'consumer.ts'] }))
-  run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', place], place)
+  const args = [join(root, 'node_modules/typescript/bin/tsc'), '-p', place, '--pretty', 'false']
+  const { status, stdout } = spawnSync(process.execPath, args, { cwd: place, env, encoding: 'utf8' })
+  const errors = stdout.split('\n').filter((line) => /\berror TS\d+/.test(line))
+  const ours = errors.filter((line) => !line.startsWith('node_modules/') || line.startsWith(`node_modules/${manifest.name}/`))
+  if (ours.length > 0 || (status !== 0 && errors.length === 0)) throw new Error(`tsc in the consumer project:\n${ours.join('\n') || stdout}`)
 }
 
 function checkBin(): void {
@@ -106,7 +120,13 @@ function write(file: string, text: string): void {
 }
 
 function run(command: string, args: readonly string[], cwd: string): string {
-  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
-  if (status !== 0) throw new Error(`${[command, ...args].join(' ')} ended with ${error?.message ?? status}\n${stdout}${stderr}`.trimEnd())
+  const { status, stdout, stderr, error } = spawnSync(command, args, {
+    cwd,
+    env,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  if (status !== 0)
+    throw new Error(`${[command, ...args].join(' ')} ended with ${error?.message ?? status}\n${stdout}${stderr}`.trimEnd())
   return stdout
 }

@@ -12,7 +12,9 @@ export function countLine({ testResults }: VitestReport, code: number): string {
   const statuses = testResults.flatMap((file) => file.assertionResults.map((test) => test.status))
   const passed = statuses.filter((status) => status === 'passed').length
   const failed = statuses.filter((status) => status === 'failed').length
-  const silent = testResults.filter((file) => file.status === 'failed' && file.assertionResults.every((test) => test.status !== 'failed'))
+  const silent = testResults.filter(
+    (file) => file.status === 'failed' && file.assertionResults.every((test) => test.status !== 'failed'),
+  )
   const outside = code !== 0 && failed + silent.length === 0 ? 1 : 0
   return `${passed} passed, ${failed + silent.length + outside} failed, ${statuses.length - passed - failed} skipped`
 }

@@ -29,7 +29,9 @@ for (const name of [...(names(values.only) ?? []), ...(names(values.except) ?? [
     process.exit(2)
   }
 
-const chosen = Object.entries(STEPS).filter(([name]) => (names(values.only)?.includes(name) ?? true) && !names(values.except)?.includes(name))
+const chosen = Object.entries(STEPS).filter(
+  ([name]) => (names(values.only)?.includes(name) ?? true) && !names(values.except)?.includes(name),
+)
 for (const [name, args] of chosen) {
   const begun = performance.now()
   const { status, stdout, stderr } = spawnSync(process.execPath, args, {

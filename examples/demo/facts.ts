@@ -37,8 +37,11 @@ export interface ThreadRef {
   thread: string
 }
 
-export const recordsOf = async (threads: Threadlog, ref: ThreadRef): Promise<RecordedEvent[]> =>
-  Array.fromAsync(threads.thread(ref).events())
+export async function recordsOf(threads: Threadlog, ref: ThreadRef): Promise<RecordedEvent[]> {
+  const records: RecordedEvent[] = []
+  for await (const record of threads.thread(ref).events()) records.push(record)
+  return records
+}
 
 export const timeline = (records: readonly RecordedEvent[]): TimelineEntry[] => records.map(timelineEntry)
 

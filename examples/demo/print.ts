@@ -51,7 +51,9 @@ export function report(facts: Facts & { checks: Check[]; seconds: number; dir: s
   section('Answer')
   print(`   ${String(facts.result.output ?? JSON.stringify(facts.result.failure))}`)
   section('Verified')
-  for (const { claim, ok } of facts.checks) print(`   ${ok ? paint('green', '✓') : paint('red', '✗')} ${claim}`)
+  const claims = facts.checks.map(({ claim, ok }) => `${ok ? paint('green', '✓') : paint('red', '✗')} ${claim}`)
+  const half = Math.ceil(claims.length / 2)
+  table(claims.slice(0, half).map((claim, i) => [claim, claims[half + i] ?? '']))
   print(`\n${paint('dim', `${facts.seconds.toFixed(1)} s${facts.dir ? `, kept in ${facts.dir}` : ''}`)}`)
 }
 

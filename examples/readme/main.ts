@@ -33,7 +33,7 @@ const system = 'You settle refunds: book the refund, then pay it out, then tell 
 const support = defineAgent({ name: 'support', revision: '1', model: provider(model), system, tools: [refund, payout] })
 
 await using threads = await openThreadlog({ log: 'sqlite:./shop.db', application: 'shop', agents: [support] })
-await using engine = await threads.serve() // may be killed at any moment
+await threads.serve() // may be killed at any moment
 
 const customer = { user: 'u-17', thread: 'order_991' }
 const run = await threads.start({ agent: 'support', ...customer, input: 'Refund order 991: 42 EUR', commandId: 'refund-991' })

@@ -20,9 +20,15 @@ export class Child {
   #exited: string | undefined
   readonly #waiting = new Set<() => void>()
 
-  constructor(name: string, command: string, args: readonly string[], env: Record<string, string | undefined> = {}) {
+  constructor(
+    name: string,
+    command: string,
+    args: readonly string[],
+    env: Record<string, string | undefined> = {},
+    cwd?: string,
+  ) {
     this.#name = name
-    this.#process = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'pipe'] })
+    this.#process = spawn(command, args, { env: { ...process.env, ...env }, cwd, stdio: ['pipe', 'pipe', 'pipe'] })
     this.pid = this.#process.pid ?? 0
     running.add(this.#process)
     this.#process.stdin?.on('error', () => {})
@@ -75,6 +81,11 @@ export class Child {
       const timer = setTimeout(done, ms)
       this.#waiting.add(done)
     })
+  }
+
+  /** Waits until it has left by itself. */
+  async ended(): Promise<void> {
+    if (this.alive) await once(this.#process, 'exit')
   }
 
   /** `kill -9`, and waits until it is gone. */

@@ -17,10 +17,11 @@ const add = defineTool({
 const agent = defineAgent({ name: 'sums', revision: '1', model, tools: [add] })
 
 const threads = await openThreadlog({ agents: [agent] })
-const result = await threads.run(agent, { thread: 'sums-1', input: 'What is 40 + 2?' })
+const result = await threads.run(agent, { thread: 'sums_1', input: 'What is 40 + 2?' })
 await threads.close()
 if (result.status !== 'completed' || result.output !== 'It is 42.') throw new Error(`unexpected: ${JSON.stringify(result)}`)
 if (isThreadlogError(new Error('other')) || typeof logConformance !== 'function') throw new Error('wrong exports')
 
-// @ts-expect-error the types are there: an agent without a model is refused
-export type Wrong = Parameters<typeof defineAgent>[0] & { model: 1 }['nothing']
+// An error here would mean that the declarations resolve to `any`.
+// @ts-expect-error an agent without a model is refused
+export const wrong = () => defineAgent({ name: 'sums', revision: '1' })

@@ -3,10 +3,10 @@ import type { SubmitDeps, Validators } from '../continuations/index.ts'
 import type { StreamKey } from '../events/index.ts'
 import type { Agent, AttemptEnd } from '../harness/index.ts'
 import { type Tail, type ThreadState, type ThreadStore, threadStatus } from '../projections/index.ts'
-import { cut, isUncut } from './cancel.ts'
+import { CANCEL_GRACE_MS, cut, isUncut } from './cancel.ts'
 import { type Intake, type IntakeRules, startIntake } from './intake.ts'
 import type { Runner } from './runner.ts'
-import { sweepThreads } from './lookups.ts'
+import { sweep } from './sweeps.ts'
 
 export interface ServeOptions {
   /** Runs driven at once. Default 64. */
@@ -55,7 +55,9 @@ export class Engine implements AsyncDisposable {
 
   start(): void {
     this.#unlisten = this.#d.tail.on(undefined, ({ stream, event }) => {
-      if (event && WAKING.has(event.type)) this.#wake(stream)
+      if (!event || !WAKING.has(event.type)) return
+      this.#wake(stream)
+      if (event.type === 'run.cancel-requested/1') this.#wakeLater(stream, CANCEL_GRACE_MS)
     })
     const { store, submit } = this.#d
     const rules = { authorize: this.#o.intake?.human?.authorize }
@@ -71,6 +73,10 @@ export class Engine implements AsyncDisposable {
     }
     this.#queue.add(stream)
     this.#fill()
+  }
+
+  #wakeLater(stream: StreamKey, ms: number): void {
+    void this.#d.store.clock.sleep(ms, this.#stop.signal).then(() => this.#wake(stream))
   }
 
   #fill(): void {
@@ -130,7 +136,8 @@ export class Engine implements AsyncDisposable {
     const { store, agents } = this.#d
     while (!this.#stop.signal.aborted) {
       try {
-        for (const stream of sweepThreads(store.backend.tables, [...agents.values()])) this.#wake(stream)
+        const wanted = { backend: store.backend, agents: [...agents.values()], active: this.#d.active }
+        for await (const stream of sweep(wanted)) if (!this.#jobs.has(stream)) this.#wake(stream)
       } catch (error) {
         this.#problem('sweep', error)
       }

@@ -1,5 +1,5 @@
-import type { ThreadKey } from '../events/index.ts'
-import { findWait, listWaits, type Tail, type ThreadStore, type WaitRow } from '../projections/index.ts'
+import type { StreamKey, ThreadKey } from '../events/index.ts'
+import { findWait, listWaits, type Tail, type ThreadStore, waitById, type WaitRow } from '../projections/index.ts'
 import { publicWait } from './results.ts'
 import type { Wait } from './types.ts'
 
@@ -23,36 +23,40 @@ export interface WaitsDeps {
 
 const PAGE = 200
 
-/** Open waits, page by page; with `follow`, each new one once. */
+/** Open waits, page by page; with `follow`, then each new one once. */
 export async function* followWaits(deps: WaitsDeps, filter: WaitFilter): AsyncGenerator<Wait> {
-  const { follow = false, ...wanted } = filter
-  const told = new Set<string>()
+  const armed: { stream: StreamKey; id: string }[] = []
   let wake = () => {}
-  let changed = false
-  const stop = deps.tail.on(undefined, ({ event }) => {
+  const listen = ({ stream, event }: { stream: StreamKey; event?: { type: string; data: unknown } }) => {
     if (event?.type !== 'continuation.armed/1') return
-    changed = true
+    armed.push({ stream, id: (event.data as { continuation_id: string }).continuation_id })
     wake()
-  })
+  }
+  const stop = filter.follow ? deps.tail.on(undefined, listen) : () => {}
+  const told = new Set<string>()
   try {
-    for (;;) {
-      changed = false
-      for (const row of openRows(deps, wanted)) {
-        if (follow && told.has(row.continuation_id)) continue
-        const wait = await load(deps.store, row)
-        if (!wait) continue
-        if (follow) told.add(row.continuation_id)
-        yield wait
+    for (const row of openRows(deps, filter)) {
+      told.add(row.continuation_id)
+      const wait = await load(deps.store, row)
+      if (wait) yield wait
+    }
+    while (filter.follow && !deps.tail.closed) {
+      const next = armed.shift()
+      if (!next) {
+        told.clear()
+        await Promise.race([new Promise<void>((resolve) => (wake = resolve)), deps.tail.ended])
+        continue
       }
-      if (!follow || deps.tail.closed) return
-      if (!changed) await Promise.race([new Promise<void>((resolve) => (wake = resolve)), deps.tail.ended])
+      const row = told.has(next.id) ? undefined : waitById(deps.store.backend.tables, next.id)
+      const wait = row && matches(row, deps.application, filter) ? await load(deps.store, row) : undefined
+      if (wait) yield wait
     }
   } finally {
     stop()
   }
 }
 
-function* openRows({ store, application }: WaitsDeps, filter: Omit<WaitFilter, 'follow'>): Generator<WaitRow> {
+function* openRows({ store, application }: WaitsDeps, { follow: _, ...filter }: WaitFilter): Generator<WaitRow> {
   for (let after: string | undefined; ; ) {
     const rows = listWaits(store.backend.tables, { application, ...filter, limit: PAGE, after })
     yield* rows
@@ -60,6 +64,14 @@ function* openRows({ store, application }: WaitsDeps, filter: Omit<WaitFilter, '
     after = rows[rows.length - 1]?.continuation_id
   }
 }
+
+const matches = (row: WaitRow, application: string, filter: WaitFilter): boolean =>
+  row.application === application &&
+  (filter.user === undefined || row.user === filter.user) &&
+  (filter.thread === undefined || row.thread === filter.thread) &&
+  (filter.provider === undefined || row.provider === filter.provider) &&
+  (filter.kind === undefined || row.kind === filter.kind) &&
+  (filter.dueBefore === undefined || (row.deadline !== null && row.deadline <= filter.dueBefore))
 
 async function load(store: ThreadStore, row: WaitRow): Promise<Wait | undefined> {
   const { state } = await store.fold(row.stream)

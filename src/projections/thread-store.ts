@@ -22,7 +22,7 @@ export interface ThreadStoreOptions {
   backend: LogBackend
   clock: Clock
   ids: Ids
-  /** Folded threads kept in memory. Default 1,024. */
+  /** Folded threads kept in memory. Default 8,192. */
   capacity?: number
 }
 
@@ -46,7 +46,7 @@ export class ThreadStore {
     this.backend = options.backend
     this.clock = options.clock
     this.ids = options.ids
-    this.#capacity = options.capacity ?? 1024
+    this.#capacity = options.capacity ?? 8192
   }
 
   static async open(options: ThreadStoreOptions): Promise<ThreadStore> {
@@ -63,6 +63,7 @@ export class ThreadStore {
 
   /** Adds what the log has behind `folded`; undefined when a repair asks for folding from the first event. */
   async #follow(stream: StreamKey, folded: Folded): Promise<Folded | undefined> {
+    if ((await this.backend.events.head(stream))?.hash === folded.head.hash) return folded
     for await (const records of this.backend.events.read(stream, folded.head.version))
       for (const record of records) {
         if (asksForRefold(folded, record)) return undefined

@@ -26,7 +26,8 @@ const report = (files: Record<string, string> = {}, dependencies: Record<string,
       ...files,
     }),
   )
-const violations = (files: Record<string, string>, dependencies?: Record<string, string>) => report(files, dependencies).violations
+const violations = (files: Record<string, string>, dependencies?: Record<string, string>) =>
+  report(files, dependencies).violations
 
 test('a tree that keeps the rules', () => {
   expect(report()).toEqual({ violations: [], notes: [] })
@@ -108,7 +109,10 @@ describe('cycles', () => {
 
 describe('packages', () => {
   test('kafkajs stays out of the main entry, however it is reached', () => {
-    const kafka = { 'src/log/index.ts': "await import('./kafka/index.ts')\n", 'src/log/kafka/index.ts': "import { Kafka } from 'kafkajs'\n" }
+    const kafka = {
+      'src/log/index.ts': "await import('./kafka/index.ts')\n",
+      'src/log/kafka/index.ts': "import { Kafka } from 'kafkajs'\n",
+    }
     expect(violations(kafka, { kafkajs: '1.0.0' })).toEqual([
       'the main entry reaches kafkajs: src/index.ts → src/engine/index.ts → src/log/index.ts → src/log/kafka/index.ts',
     ])
@@ -119,14 +123,15 @@ describe('packages', () => {
   })
 
   test('what src/ imports is a dependency', () => {
-    expect(violations({ 'src/base/probe.ts': "import { z } from 'zod/v4'\nimport type { A } from '@scope/name/sub'\n" })).toEqual([
-      'src/base/probe.ts imports zod: not in dependencies',
-      'src/base/probe.ts imports @scope/name: not in dependencies',
-    ])
+    expect(violations({ 'src/base/probe.ts': "import { z } from 'zod/v4'\nimport type { A } from '@scope/name/sub'\n" })).toEqual(
+      ['src/base/probe.ts imports zod: not in dependencies', 'src/base/probe.ts imports @scope/name: not in dependencies'],
+    )
   })
 
   test('built-in modules carry their prefix', () => {
-    expect(violations({ 'src/base/probe.ts': "import 'fs'\nimport 'node:fs'\n" })).toEqual(['src/base/probe.ts imports fs: write node:fs'])
+    expect(violations({ 'src/base/probe.ts': "import 'fs'\nimport 'node:fs'\n" })).toEqual([
+      'src/base/probe.ts imports fs: write node:fs',
+    ])
   })
 
   test('every dependency has its line', () => {

@@ -37,7 +37,7 @@ export class Folds {
   readonly #capacity: number
 
   /** @param capacity threads kept in memory */
-  constructor(capacity = 1024) {
+  constructor(capacity = 8192) {
     this.#capacity = capacity
   }
 

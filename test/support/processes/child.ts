@@ -29,7 +29,10 @@ export class Child {
   /** Starts `script` of this folder and resolves when it can be asked. `options` reach it as JSON. */
   static async start(script: string, options: object): Promise<Child> {
     const child = new Child(
-      fork(new URL(script, import.meta.url), [JSON.stringify(options)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }),
+      fork(new URL(script, import.meta.url), [JSON.stringify(options)], {
+        execArgv: [],
+        stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      }),
     )
     await child.must('ready')
     return child

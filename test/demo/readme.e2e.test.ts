@@ -1,0 +1,53 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { fileURLToPath } from 'node:url'
+import { afterAll, expect, it, vi } from 'vitest'
+import { Child } from '../../examples/support/child.ts'
+import { hasPython } from '../../examples/support/python.ts'
+import { scriptedEnv } from './processes.ts'
+
+const example = (file: string): string => fileURLToPath(new URL(`../../examples/readme/${file}`, import.meta.url))
+const dir = mkdtempSync(join(tmpdir(), 'threadlog-test-'))
+afterAll(() => rmSync(dir, { recursive: true, force: true }))
+
+function hasRequests(file: string): boolean {
+  try {
+    using db = new DatabaseSync(file, { readOnly: true })
+    return db.prepare('SELECT count(*) AS n FROM threadlog_requests').get()?.['n'] !== undefined
+  } catch {
+    return false
+  }
+}
+
+it('the README example completes, with payouts in Python', { timeout: 30_000 }, async ({ skip }) => {
+  skip(!hasPython(), 'needs python3 with SQLite 3.38 or newer')
+  const start = () => new Child('main.ts', process.execPath, [example('main.ts')], scriptedEnv(), dir)
+  const main = start()
+  await vi.waitUntil(() => hasRequests(join(dir, 'shop.db')), { timeout: 10_000, interval: 50 })
+  const payouts = new Child('payouts.py', 'python3', [example('payouts.py'), 'shop.db'], {}, dir)
+  expect(await main.says('text', (line) => String(line['text']).includes('status:'))).toMatchObject({
+    text: "  status: 'completed',",
+  })
+  expect(await main.says('text', (line) => String(line['text']).includes('output:'))).toMatchObject({
+    text: expect.stringMatching(/Order 991 is refunded, payment reference PO-\w{8}/),
+  })
+  await payouts.says('text', (line) => /^receipt \S+ accepted$/.test(String(line['text'])))
+  await main.ended()
+
+  // Started again, it asks for the same run and finds it done.
+  const again = start()
+  await again.says('text', (line) => String(line['text']).includes("'completed'"))
+  await again.ended()
+  await payouts.kill()
+})
+
+it.each([
+  ['main.ts', '//', 45],
+  ['payouts.py', '#', 30],
+])('%s has one part for the README, short enough to read', (file, comment, most) => {
+  const parts = readFileSync(example(file), 'utf8').split(new RegExp(`^${comment} README: (?:begin|end)\n`, 'm'))
+  expect(parts).toHaveLength(3)
+  expect(parts[1]?.trimEnd().split('\n').length).toBeLessThanOrEqual(most)
+})
