@@ -100,7 +100,8 @@ function checkTypes(): void {
   const { status, stdout } = spawnSync(process.execPath, args, { cwd: place, env, encoding: 'utf8' })
   const errors = stdout.split('\n').filter((line) => /\berror TS\d+/.test(line))
   const ours = errors.filter((line) => !line.startsWith('node_modules/') || line.startsWith(`node_modules/${manifest.name}/`))
-  if (ours.length > 0 || (status !== 0 && errors.length === 0)) throw new Error(`tsc in the consumer project:\n${ours.join('\n') || stdout}`)
+  if (ours.length > 0 || (status !== 0 && errors.length === 0))
+    throw new Error(`tsc in the consumer project:\n${ours.join('\n') || stdout}`)
 }
 
 function checkBin(): void {

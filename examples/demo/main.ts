@@ -11,7 +11,8 @@ const { values: o } = parseArgs({
   options: { json: { type: 'boolean' }, keep: { type: 'boolean' }, dir: { type: 'string' }, payouts: { type: 'string' } },
 })
 // Whatever is open is cleared away by listeners of `exit`.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1))
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+  process.on(signal, (_: NodeJS.Signals, number: number) => process.exit(128 + number))
 
 const started = performance.now()
 await using world = await World.open(o)

@@ -7,7 +7,7 @@ type Style = Parameters<typeof styleText>[0]
 
 const paint = (style: Style, words: string): string => styleText(style, words, { stream: process.stdout })
 const print = (words = ''): void => void process.stdout.write(`${words}\n`)
-const width = (): number => Math.min(process.stdout.columns ?? 120, 120)
+const width = (): number => Math.min(Math.max(process.stdout.columns || 110, 72), 120)
 const clip = (words: string, room: number): string => (words.length > room ? `${words.slice(0, Math.max(0, room - 1))}…` : words)
 
 /** Tells the story as it happens, or nothing. */
@@ -30,14 +30,19 @@ export function narrate(aloud: boolean): Narrator {
 
 /** Prints what the log holds. */
 export function report(facts: Facts & { checks: Check[]; seconds: number; dir: string | null }): void {
-  section(`Timeline of the thread: ${facts.timeline.length} events, each commit in one bracket`)
+  section(`Timeline: ${facts.timeline.length} events by version, commits in brackets, seconds from the first`)
   const start = facts.timeline[0]?.time ?? 0
   for (const line of withMoments(facts.timeline, facts.kills, start)) print(line)
   section('Effects: what the tools did to the world')
   table(facts.effects.map(({ tool, order, key, pid }) => [tool, `order ${order}`, `key ${short(key)}`, `process ${pid}`]))
   section('Receipts: one for each result')
   table(
-    facts.receipts.map(({ verdict, provider, result_id, source }) => [coloured(verdict), provider, clip(result_id, 16), source]),
+    facts.receipts.map(({ verdict, provider, result_id, source }) => [
+      coloured(verdict),
+      provider,
+      result_id.startsWith(`${source}:`) ? '' : result_id,
+      source,
+    ]),
   )
   section('Checkpoints: safe boundaries, published')
   table(
@@ -53,6 +58,7 @@ export function report(facts: Facts & { checks: Check[]; seconds: number; dir: s
   section('Verified')
   const claims = facts.checks.map(({ claim, ok }) => `${ok ? paint('green', '✓') : paint('red', '✗')} ${claim}`)
   const half = Math.ceil(claims.length / 2)
+  if (facts.verify.command?.ok === false) print(`   ${facts.verify.command.output}`)
   table(claims.slice(0, half).map((claim, i) => [claim, claims[half + i] ?? '']))
   print(`\n${paint('dim', `${facts.seconds.toFixed(1)} s${facts.dir ? `, kept in ${facts.dir}` : ''}`)}`)
 }

@@ -44,7 +44,7 @@ export class World implements AsyncDisposable {
     const dir = o.dir === undefined ? mkdtempSync(join(tmpdir(), 'threadlog-demo-')) : resolve(o.dir)
     mkdirSync(dir, { recursive: true })
     if (existsSync(logFile(dir))) throw new Error(`There is a log in ${dir} already.`)
-    const clean = o.keep || o.dir !== undefined ? () => {} : () => rmSync(dir, { recursive: true, force: true })
+    const clean = o.keep || o.dir !== undefined ? () => {} : () => rmSync(dir, { recursive: true, force: true, maxRetries: 5 })
     process.on('exit', clean)
     const server = hasProvider() ? undefined : await startModelServer(supportScript)
     const threads = await openThreadlog({ log: `sqlite:${logFile(dir)}`, application: 'shop' })

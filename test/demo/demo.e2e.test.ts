@@ -15,11 +15,11 @@ afterAll(() => rmSync(temporary, { recursive: true, force: true }))
 
 const demo = async (...args: string[]): Promise<string> => {
   const env = { ...scriptedEnv(), TMPDIR: temporary }
-  const { stdout } = await promisify(execFile)(process.execPath, [main, ...args], { env, timeout: 25_000 })
+  const { stdout } = await promisify(execFile)(process.execPath, [main, ...args], { env, timeout: 55_000 })
   return stdout
 }
 
-describe('the demo', { timeout: 30_000 }, () => {
+describe('the demo', { timeout: 60_000 }, () => {
   const languages = ['python', 'node']
   it.for(languages)('settles one refund through three kills, with payouts in %s', async (language, { skip }) => {
     skip(language === 'python' && !hasPython(), 'needs python3 with SQLite 3.38 or newer')

@@ -7,7 +7,7 @@ vi.stubEnv('OPENAI_BASE_URL', '')
 
 // Nobody can know whether a body that was killed had done its work. `refund` is not declared retryable, so running it again could
 // refund twice: the call is settled as unknown, and the model is told.
-it('kill -9 in the middle of refund: unknown, never run again, and the run goes on', { timeout: 30_000 }, async () => {
+it('kill -9 in the middle of refund: unknown, never run again, and the run goes on', { timeout: 60_000 }, async () => {
   await using world = await World.open()
   const engine = await world.startEngine('refund')
   const run = await world.threads.start({ agent: 'support', ...CUSTOMER, input: INPUT })

@@ -106,6 +106,22 @@ describe('@ai-sdk/openai-compatible against a server', () => {
   })
 })
 
+// An engine that was killed while it waited for the model asks again.
+describe('the scripted server', () => {
+  it.each([true, false])('gives a repeated request the very same answer (streamed: %s)', async (stream) => {
+    await using scripted = await startModelServer(() => ({
+      text: 'One moment.',
+      calls: [{ name: 'stock', args: { item: 'cup' } }],
+    }))
+    const body = JSON.stringify({ model: 'scripted', stream, messages: [{ role: 'user', content: 'Cups?' }] })
+    const ask = async () => (await fetch(`${scripted.url}/chat/completions`, { method: 'POST', body })).text()
+    const first = await ask()
+    expect(first).toContain('"finish_reason":"tool_calls"')
+    expect(await ask()).toBe(first)
+    expect(scripted.requests).toHaveLength(2)
+  })
+})
+
 async function usageOf(threads: Awaited<ReturnType<typeof openThreadlog>>, thread: string) {
   const usage: { input: unknown; output: unknown }[] = []
   for await (const { event } of threads.thread(thread).events())

@@ -21,7 +21,7 @@ function hasRequests(file: string): boolean {
   }
 }
 
-it('the README example completes, with payouts in Python', { timeout: 30_000 }, async ({ skip }) => {
+it('the README example completes, with payouts in Python', { timeout: 60_000 }, async ({ skip }) => {
   skip(!hasPython(), 'needs python3 with SQLite 3.38 or newer')
   const start = () => new Child('main.ts', process.execPath, [example('main.ts')], scriptedEnv(), dir)
   const main = start()

@@ -1,18 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { openThreadlog, type RunHandle, type Threadlog } from '../../src/index.ts'
-import {
-  checkLog,
-  checkReceipts,
-  type DispatchedCall,
-  dispatchedCalls,
-  eventsOf,
-  streamsOf,
-} from '../support/processes/checks.ts'
+import { checkLog, checkReceipts, type DispatchedCall, dispatchedCalls } from '../support/processes/checks.ts'
 import { Child } from '../support/processes/child.ts'
 import { type Effect, effects, timesByKey } from '../support/processes/ledger.ts'
 import { ordersAgent } from '../support/processes/orders.ts'
 import { outsider, type Place, places, seeded } from '../support/processes/place.ts'
+import { eventsOf, streamsOf } from '../support/processes/streams.ts'
 
 const place = places()
 const THREADS = 50

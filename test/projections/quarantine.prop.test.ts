@@ -166,6 +166,56 @@ describe('an event that does not follow', () => {
   })
 })
 
+describe('a repair of an event that was never broken', () => {
+  it('is folded and indexed alike', async () => {
+    await fc.assert(
+      fc.asyncProperty(legalThreads({ maxCommits: 20 }), fc.nat(), async (thread, at) => {
+        await using tables = await ProjectorTables.open()
+        const records = recordsOf(encodeThread(thread))
+        await tables.apply(records)
+        const repair = repairOf(records, (at % records.length) + 1)
+        await tables.apply(repair)
+        agree(tables, thread, foldStream([...records, ...repair]))
+      }),
+      { numRuns: 60 },
+    )
+  })
+})
+
+describe('a newer build', () => {
+  it('goes on with a thread an older one could not read, from its next event', async () => {
+    await using tables = await ProjectorTables.open()
+    const thread = threadOf([
+      [0, 0],
+      [3, 0],
+      [5, 0],
+      [9, 1],
+      [13, 2],
+    ])
+    const records = recordsOf(encodeThread(thread))
+    const seen = records.slice(0, -1).map((record, i) => (i === 0 ? unreadable(record) : record))
+    await tables.apply(seen)
+    expect(tables.thread(thread.stream)).toMatchObject({
+      status: 'quarantined',
+      quarantined_at: 1,
+      application: '',
+      thread: '',
+      kind: '',
+    })
+    tables.upgrade(records.slice(0, -1))
+    await tables.apply(records.slice(-1))
+    agree(tables, thread, foldStream(records))
+    const { application, user, thread: name } = thread.key
+    expect(tables.thread(thread.stream)).toMatchObject({
+      application,
+      user,
+      thread: name,
+      kind: 'harness',
+      opened_at: thread.commits[0]!.time,
+    })
+  })
+})
+
 describe('a transaction that is rolled back', () => {
   it('leaves nothing behind in the folds that projectors keep', async () => {
     await fc.assert(

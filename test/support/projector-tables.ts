@@ -4,8 +4,8 @@ import { Folds, indexProjectors, type ThreadRow, type WaitRow } from '../../src/
 /** Projectors fed by hand, also with records no log of this build would write. */
 export class ProjectorTables implements AsyncDisposable {
   readonly #backend: LogBackend
-  readonly #projectors = indexProjectors(new Folds(4))
-  readonly #log: RecordedEvent[] = []
+  #projectors = indexProjectors(new Folds(4))
+  #log: RecordedEvent[] = []
   readonly published: { topic: TopicName; value: { [name: string]: unknown } }[] = []
 
   private constructor(backend: LogBackend) {
@@ -44,6 +44,12 @@ export class ProjectorTables implements AsyncDisposable {
     await run.catch(() => {})
     this.#log.length = length
     this.published.length = published
+  }
+
+  /** Another build goes on: it folds anew, and reads the log like this. */
+  upgrade(log: readonly RecordedEvent[]): void {
+    this.#projectors = indexProjectors(new Folds(4))
+    this.#log = [...log]
   }
 
   thread(stream: string): ThreadRow | undefined {

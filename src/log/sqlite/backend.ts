@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { type Clock, reject, systemClock } from '../../base/index.ts'
 import type { LogBackend, Owners, Projector, Sql, SqlValue, TopicName, TopicRecord } from '../ports.ts'
 import type { Connection } from './connection.ts'
@@ -6,6 +7,7 @@ import { translate } from './errors.ts'
 import { SqliteEventLog } from './event-log.ts'
 import { EventStore } from './event-store.ts'
 import { Heads } from './heads.ts'
+import { watchLineage } from './lineage.ts'
 import { FileOwners, soleOwner } from './owners.ts'
 import { Projectors } from './projectors.ts'
 import { TopicStore } from './topic-store.ts'
@@ -34,7 +36,8 @@ export interface SqliteLogOptions {
  * `log_damaged`, `log_format_newer` (fatal)
  */
 export async function openSqliteLog(options: SqliteLogOptions): Promise<LogBackend> {
-  const { file, clock = systemClock, readOnly = false, busyTimeoutMs = 10_000, maxBytes } = options
+  const { clock = systemClock, readOnly = false, busyTimeoutMs = 10_000, maxBytes } = options
+  const file = options.file === IN_MEMORY ? IN_MEMORY : resolve(options.file)
   const create = !readOnly && (options.create ?? true)
   const connection = await openDatabase({ file, readOnly, create, busyTimeoutMs, maxBytes, now: () => clock.now() })
   try {
@@ -70,12 +73,15 @@ async function assemble(
   }
   const writer: Writer = new Writer(connection, [heads, events, projectors, announcer], () => projectors.catchUp())
   const owners = await openOwners(connection, writer, options)
-  if (connection.file !== IN_MEMORY) wakeups.observe(options.wakeups)
+  const inMemory = connection.file === IN_MEMORY
+  if (!inMemory) wakeups.observe(options.wakeups)
+  const lineage = inMemory ? undefined : watchLineage(connection.file, (error) => writer.stop(error))
 
   let closing: Promise<void> | undefined
   const close = () => (closing ??= shut())
   async function shut(): Promise<void> {
     wakeups.close()
+    lineage?.close()
     if (owners instanceof FileOwners) await owners.release()
     await writer.close()
     connection.close()

@@ -47,7 +47,6 @@ export class EventStore implements Participant {
   }
 
   rolledBack(): void {
-    this.#next = this.#committedNext
     this.#accepted = []
   }
 

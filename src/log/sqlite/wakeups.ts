@@ -95,20 +95,19 @@ export class Wakeups {
     }, LOOKS[step]).unref()
   }
 
-  /** True when another connection has committed since the last look. */
+  /** True when another connection has committed since the last look. A file locked just now is looked at again later. */
   #check(): boolean {
     if (this.#closed || this.#connection.closed) return false
-    let dataVersion: number
     try {
-      dataVersion = this.#connection.dataVersion()
+      const dataVersion = this.#connection.dataVersion()
+      if (dataVersion === this.#dataVersion) return false
+      const first = this.#dataVersion === -1
+      if (!first) this.#onForeign()
+      this.#dataVersion = dataVersion
+      if (first) return false
     } catch {
       return false
     }
-    if (dataVersion === this.#dataVersion) return false
-    const first = this.#dataVersion === -1
-    this.#dataVersion = dataVersion
-    if (first) return false
-    this.#onForeign()
     this.wake([...this.#waiting.keys()])
     return true
   }

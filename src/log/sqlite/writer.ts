@@ -39,6 +39,7 @@ export class Writer {
   #queue: Job[] = []
   #scheduled = false
   #closing = false
+  #stopped: unknown
   #idle: (() => void)[] = []
   /** Monotonic milliseconds since when the file has been found locked. */
   #lockedSince: number | undefined
@@ -52,10 +53,17 @@ export class Writer {
   /** Runs `run` inside the next transaction and resolves with its value once that is durable. */
   submit<T>(run: () => T): Promise<T> {
     if (this.#closing) return Promise.reject(closed())
+    if (this.#stopped !== undefined) return Promise.reject(this.#stopped)
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({ run, resolve: resolve as (value: unknown) => void, reject, alone: false })
       this.#schedule()
     })
+  }
+
+  /** Refuses with `error` whatever is not yet decided and whatever comes. */
+  stop(error: unknown): void {
+    this.#stopped = error
+    for (const job of this.#queue.splice(0)) job.reject(error)
   }
 
   /** Accepts nothing more and resolves once everything submitted is decided. */

@@ -70,6 +70,23 @@ export const topicCases: LogCase[] = [
     },
   },
   {
+    name: 'scan does not run after what is published meanwhile',
+    async run({ open }) {
+      const { topics } = await open()
+      const existing = Array.from({ length: 300 }, (_, i) => record(`${i}`))
+      await topics.publish('receipts', existing)
+      const seen: Delivery[] = []
+      for await (const page of topics.scan('receipts')) {
+        seen.push(...page)
+        if (seen.length < 1_000) await topics.publish('receipts', [record('more')])
+      }
+      assert.deepEqual(
+        keys(seen),
+        existing.map(({ key }) => key),
+      )
+    },
+  },
+  {
     name: 'a group goes on from its saved progress, another from the beginning',
     needs: 'transactional-edges',
     async run({ open }) {

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -127,6 +127,32 @@ function mountable(): boolean {
   } finally {
     probe.remove()
   }
+}
+
+describe('a file that is no longer at its path', () => {
+  // SQLite would go on writing into the deleted file and acknowledge what nobody can find again.
+  test.each([
+    ['deleted', () => rmSync(file)],
+    ['replaced by a copy', replaceByCopy],
+  ])('%s stops every append', async (_, move) => {
+    const log = await openSqliteLog({ file })
+    const stream = newStream()
+    await grow(log.events, stream, 1)
+    move()
+    const append = () =>
+      grow(log.events, newStream(), 1).then(
+        () => 'accepted',
+        (error) => error.code,
+      )
+    await expect.poll(append, { timeout: 3_000, interval: 100 }).toBe('log_moved')
+    expect((await readStream(log.events, stream)).length).toBe(1)
+    await log.close()
+  })
+})
+
+function replaceByCopy(): void {
+  copyFileSync(file, `${file}.copy`)
+  renameSync(`${file}.copy`, file)
 }
 
 describe('group commit', () => {

@@ -95,6 +95,23 @@ describe('projectors of several connections', () => {
     await Promise.all([one, two, none].map((log) => log.close()))
   })
 
+  // What a transaction noted and then rolled back must be noted again by the next one.
+  test('a rolled back append does not make the next one forget who has not seen it', async () => {
+    const [one, none] = [await open(), await open()]
+    await one.install([reasons()])
+    const [a, b] = [newStream(), newStream()]
+    const appending = none.events.append(commitOn(a, undefined))
+    const failing = none.cache(() => {
+      throw new Error('no')
+    })
+    await expect(failing).rejects.toThrow('no')
+    await appending
+    await grow(none.events, b, 1)
+    await one.events.barrier()
+    expect(count(one)).toBe(2)
+    await Promise.all([one.close(), none.close()])
+  })
+
   test('an older release does not write into rebuilt tables', async () => {
     const [old, young] = [await open(), await open()]
     const stream = newStream()

@@ -99,6 +99,17 @@ describe('checkpointsOut', () => {
     ])
   })
 
+  it('gives none for an end that never was: not before its repair, and not after', async () => {
+    await using log = await openIndexLog()
+    const script = new ThreadScript('order_1').open().run()
+    script.add({ type: 'run.completed/1', data: { run_id: 'nobody', output: draft.json(1) } })
+    script.end('cancelled').add({ type: 'thread.repaired/1', data: { version: 5, reason: 'tested' } })
+    await log.append(...script.commits.slice(0, -1))
+    expect(await log.topic('checkpoints')).toEqual([])
+    await log.append(script.commits.at(-1)!)
+    expect((await log.topic('checkpoints')).map(({ value }) => [value.status, value.version])).toEqual([['cancelled', 6]])
+  })
+
   it('names the invocation a resumed run belongs to', async () => {
     await using log = await openIndexLog()
     const script = waiting().answer('w-1').answer('w-2')

@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import type { LogEvent } from '../../../src/events/index.ts'
 import { isThreadlogError } from '../../../src/index.ts'
-import type { LogBackend, RecordedEvent } from '../../../src/log/index.ts'
+import type { LogBackend } from '../../../src/log/index.ts'
 import { toolCalls } from '../../../src/messages/index.ts'
 import {
   findThread,
@@ -13,20 +13,7 @@ import {
   type ThreadStore,
   threadStatus,
 } from '../../../src/projections/index.ts'
-
-/** Keys of all streams of a file. */
-export const streamsOf = (backend: LogBackend): string[] =>
-  backend.tables.all<{ key: string }>('SELECT lower(hex(key)) AS key FROM streams ORDER BY id').map((row) => row.key)
-
-export async function recordsOf(backend: LogBackend, stream: string): Promise<RecordedEvent[]> {
-  const records: RecordedEvent[] = []
-  for await (const batch of backend.events.read(stream)) records.push(...batch)
-  return records
-}
-
-export async function eventsOf(backend: LogBackend, stream: string): Promise<LogEvent[]> {
-  return (await recordsOf(backend, stream)).map((record) => record.event as LogEvent)
-}
+import { recordsOf, streamsOf } from './streams.ts'
 
 /**
  * What must hold of every stream whatever was killed: its chain is whole, folding it from the first event gives the state the live store
