@@ -41,6 +41,9 @@ export function checkLayers(root: string): LayerReport {
   for (const file of files)
     for (const name of importsOf(readFileSync(join(root, 'src', file), 'utf8'))) {
       const edge = edgeOf(file, name)
+      // The bin is published as it stands, so it names the built file.
+      const source = edge.to?.replace(/\.js$/, '.ts')
+      if (file.endsWith('.js') && source && existsSync(join(root, 'src', source))) edge.to = source
       if (edge.to !== undefined && !existsSync(join(root, 'src', edge.to))) violations.push(`src/${file}: ${name} does not exist`)
       else edges.push(edge)
     }

@@ -14,19 +14,34 @@ export interface Ids {
   token(): string
 }
 
+const POOL_BYTES = 8192
+let pool = Buffer.alloc(0)
+let used = 0
+
+/** Random bytes of the operating system, fetched many at a time: one call costs more than the bytes. Each byte is given once. */
+function random(size: number): Buffer {
+  if (used + size > pool.length) {
+    pool = randomBytes(POOL_BYTES)
+    used = 0
+  }
+  const bytes = pool.subarray(used, used + size)
+  used += size
+  return bytes
+}
+
 /** Ids from the operating system's random source. */
 export const systemIds: Ids = {
   commit(now) {
-    const bytes = randomBytes(16)
+    const bytes = random(16)
     bytes.writeUIntBE(now, 0, 6)
     bytes[6] = (bytes[6]! & 0x0f) | 0x70
     bytes[8] = (bytes[8]! & 0x3f) | 0x80
     return bytes.toString('hex')
   },
-  run: () => `run-${randomBytes(16).toString('hex')}`,
-  thread: () => `thread_${randomBytes(16).toString('hex')}`,
-  continuation: () => randomBytes(24).toString('base64url'),
-  token: () => randomBytes(16).toString('hex'),
+  run: () => `run-${random(16).toString('hex')}`,
+  thread: () => `thread_${random(16).toString('hex')}`,
+  continuation: () => random(24).toString('base64url'),
+  token: () => random(16).toString('hex'),
 }
 
 /** Deterministic ids for tests and examples: every kind counts up from 1. */

@@ -139,7 +139,7 @@ function responded(state: ThreadState, event: Of<'model.responded/1'>): ThreadSt
     : state.history.push(response)
   const batch = {
     response,
-    origin: `v${event.version}`,
+    origin: `v${event.version}/${event.run_id ?? ''}`,
     runId: event.run_id,
     attempt: event.attempt,
     calls: new Map<string, CallState>(),

@@ -60,7 +60,7 @@ export interface HistoryEntry {
 /** The calls of one response. Call ids repeat over a thread's life, so a call is (version of its response, call id): R13. */
 export interface CallBatch {
   readonly response: HistoryEntry
-  /** `v<version>` of the `model.responded`, or `m<index>` of an imported message. */
+  /** `v<version>/<run id>` of the `model.responded`, or `m<index>` of an imported message. */
   readonly origin: string
   readonly runId: string | null
   /** Attempt that received the response; null if imported. */

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import type { Payload } from '../../src/base/index.ts'
 import type { EventDraft } from '../../src/events/index.ts'
 import { foldStream, Proposal, type ThreadState, threadStatus } from '../../src/projections/index.ts'
 import { ACTOR, recordsOf } from '../support/legal-threads.ts'

@@ -173,7 +173,8 @@ describe('a repair of an event that was never broken', () => {
         await using tables = await ProjectorTables.open()
         const records = recordsOf(encodeThread(thread))
         await tables.apply(records)
-        const repair = repairOf(records, (at % records.length) + 1)
+        // Not the opening: a row keeps the names it was opened with.
+        const repair = repairOf(records, Math.max(2, (at % records.length) + 1))
         await tables.apply(repair)
         agree(tables, thread, foldStream([...records, ...repair]))
       }),

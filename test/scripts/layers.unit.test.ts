@@ -151,6 +151,11 @@ test('an import of a file that is not there', () => {
   expect(violations({ 'src/base/probe.ts': "import './gone.ts'\n" })).toEqual(['src/base/probe.ts: ./gone.ts does not exist'])
 })
 
+test('the bin names built files', () => {
+  expect(violations({ 'src/cli/bin.js': "import('./main.js')\n" })).toEqual([])
+  expect(violations({ 'src/cli/bin.js': "import('./gone.js')\n" })).toEqual(['src/cli/bin.js: ./gone.js does not exist'])
+})
+
 test('sizes', () => {
   const lines = (count: number) => '//\n'.repeat(count)
   const { violations, notes } = report({

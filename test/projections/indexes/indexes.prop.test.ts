@@ -129,7 +129,7 @@ function originsOf(thread: Parameters<typeof encodeThread>[0]): string[] {
   let origin = 'm1'
   const out: string[] = []
   for (const { event } of recordsOf(encodeThread(thread))) {
-    if (event!.type === 'model.responded/1') origin = `v${event!.version}`
+    if (event!.type === 'model.responded/1') origin = `v${event!.version}/${event!.run_id}`
     if (event!.type === 'run.suspended/1')
       for (const item of event!.data.batch) out.push(idempotencyKey(thread.stream, origin, item.model_call_id))
   }

@@ -38,7 +38,7 @@ describe('requestsOut', () => {
         schema_id: 'schema/1',
         tool: 'tool/client/pay',
         arguments: { cents: 1 },
-        idempotency_key: sha256Hex(JSON.stringify(['threadlog/call/1', script.stream, 'v4', 'call-1'])),
+        idempotency_key: sha256Hex(JSON.stringify(['threadlog/call/1', script.stream, `v4/${script.runId}`, 'call-1'])),
         proposal_digest: sha256Hex('call-1'),
         deadline: 1_800_000_000_000,
         stream: script.stream,
@@ -46,7 +46,7 @@ describe('requestsOut', () => {
       },
     })
     expect(second!.value).toMatchObject({ continuation_id: 'w-2', provider: 'human', deadline: null, version: 9 })
-    expect(second!.value.idempotency_key).toBe(idempotencyKey(script.stream, 'v4', 'call-2'))
+    expect(second!.value.idempotency_key).toBe(idempotencyKey(script.stream, `v4/${script.runId}`, 'call-2'))
   })
 
   it.each(['cancelled', 'expired', 'abandoned'] as const)('takes a request back when its wait is %s', async (how) => {
