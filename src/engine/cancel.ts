@@ -1,6 +1,6 @@
 import type { StreamKey } from '../events/index.ts'
 import { cancel } from '../harness/index.ts'
-import { Proposal, type ThreadState, type ThreadStore } from '../projections/index.ts'
+import { type Decision, Proposal, type ThreadState, type ThreadStore } from '../projections/index.ts'
 
 const ACTOR = { kind: 'api', id: '', source: 'cancel' }
 
@@ -15,12 +15,21 @@ export async function requestCancel(
   reason: string,
   commandId: string | null = null,
 ): Promise<void> {
-  await store.commit(stream, (state) => {
-    const active = state.run?.runId === runId && state.run.status === 'running' && !state.run.cancel
-    if (!active) return undefined
-    const context = { stream, now: store.clock.now(), actor: ACTOR, runId: null, attempt: null, commandId }
-    return { context, drafts: [{ type: 'run.cancel-requested/1', data: { run_id: runId, command_id: commandId, reason } }] }
-  })
+  await store.commit(stream, (state) => requested(store, state, runId, reason, commandId))
+}
+
+function requested(
+  store: ThreadStore,
+  state: ThreadState,
+  runId: string,
+  reason: string,
+  commandId: string | null,
+): Decision | undefined {
+  const active = state.run?.runId === runId && state.run.status === 'running' && !state.run.cancel
+  if (!active) return undefined
+  const stream = state.identity?.stream ?? ''
+  const context = { stream, now: store.clock.now(), actor: ACTOR, runId: null, attempt: null, commandId }
+  return { context, drafts: [{ type: 'run.cancel-requested/1', data: { run_id: runId, command_id: commandId, reason } }] }
 }
 
 /** True if nobody will cut the run any more: it was asked to stop, and its owner is gone or has had its time. */
@@ -40,13 +49,24 @@ export async function cut(store: ThreadStore, stream: StreamKey): Promise<void> 
   })
 }
 
-/** Ends a suspended run with its waits, and whatever is queued behind it. */
-export async function cancelIdle(store: ThreadStore, stream: StreamKey, reason: string, commandId: string | null): Promise<void> {
+/**
+ * Ends what a thread does, decided on the very state it is recorded on, so that no step of the thread gets in between: a running run is
+ * asked to stop; a suspended one ends at once with its waits, and what is queued never begins.
+ */
+export async function cancelThread(
+  store: ThreadStore,
+  stream: StreamKey,
+  reason: string,
+  commandId: string | null,
+): Promise<void> {
   await store.commit(stream, (state) => {
-    const context = { stream, now: store.clock.now(), actor: ACTOR, runId: state.run?.runId ?? null, attempt: null, commandId }
+    const { run } = state
+    if (run?.status === 'running') return requested(store, state, run.runId, reason, commandId)
+    const context = { stream, now: store.clock.now(), actor: ACTOR, runId: run?.runId ?? null, attempt: null, commandId }
     let proposal = Proposal.on(state, context)
-    if (state.run?.status === 'suspended') proposal = cancel(proposal, reason)
-    for (const queued of state.requested) proposal = proposal.add({ type: 'run.cancelled/1', data: { run_id: queued.runId, reason } })
+    if (run) proposal = cancel(proposal, reason)
+    for (const queued of state.requested)
+      proposal = proposal.add({ type: 'run.cancelled/1', data: { run_id: queued.runId, reason } })
     return { drafts: proposal.drafts, context }
   })
 }

@@ -113,7 +113,8 @@ export class Engine implements AsyncDisposable {
     const status = threadStatus(state)
     if (await isUncut(store, state)) return void (await cut(store, stream))
     const agent = agents.get(state.run?.agent.name ?? '')
-    if (status === 'running') return agent && (await this.#isAbandoned(state)) ? runner.recover(state, agent, 'owner-gone', drive) : undefined
+    if (status === 'running')
+      return agent && (await this.#isAbandoned(state)) ? runner.recover(state, agent, 'owner-gone', drive) : undefined
     if (status === 'resolved' && agent && state.run?.blocked?.revision !== agent.revision) {
       const end = await runner.resume(stream, agent, drive)
       if (end.is !== 'ended' || end.end.status !== 'failed' || state.requested.length === 0) return end

@@ -35,19 +35,20 @@ export async function runInProcess(
     if (status === 'running') {
       const end = await takeOver(deps, state, agent, drive)
       if (o.input === undefined) return ended(deps, stream, end)
-    } else if (status === 'resolved' && o.input === undefined) return ended(deps, stream, await runner.resume(stream, agent, drive))
+    } else if (status === 'resolved' && o.input === undefined)
+      return ended(deps, stream, await runner.resume(stream, agent, drive))
     else if (status === 'waiting' && o.input === undefined) return standing(state)
     else if (state.requested.length > 0) throw busy('Runs are queued on this thread.')
     else return fresh(deps, key, agent, o, drive)
   }
 }
 
-const busy = (message: string): ThreadlogError =>
-  retryLater('run_active', message, { hint: 'Wait for it to end, or cancel it.' })
+const busy = (message: string): ThreadlogError => retryLater('run_active', message, { hint: 'Wait for it to end, or cancel it.' })
 
 async function takeOver({ store, runner }: LibraryDeps, state: ThreadState, agent: Agent, drive: Drive): Promise<AttemptEnd> {
   const owner = state.run?.owner
-  if (!owner || owner.kind !== 'library' || !(await store.backend.owners.isDead(owner.id))) throw busy('A run is active on this thread.')
+  if (!owner || owner.kind !== 'library' || !(await store.backend.owners.isDead(owner.id)))
+    throw busy('A run is active on this thread.')
   return runner.recover(state, agent, 'owner-gone', drive)
 }
 
@@ -97,4 +98,3 @@ function standing(state: ThreadState): RunResult {
   if (!end) throw busy('The thread is suspended.')
   return runResult(state, end)
 }
-

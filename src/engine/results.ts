@@ -1,5 +1,5 @@
 import type { ThreadKey } from '../events/index.ts'
-import { findWait, type RunEnd, type ThreadState, type Wait as FoldedWait } from '../projections/index.ts'
+import { type Wait as FoldedWait, findWait, type RunEnd, type ThreadState } from '../projections/index.ts'
 import type { RunResult, Wait } from './types.ts'
 
 /** The public view of a wait. */

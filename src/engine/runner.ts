@@ -63,7 +63,9 @@ export class Runner {
 
   async #waitOutStarts(state: ThreadState, signal: AbortSignal | undefined): Promise<void> {
     const { store, maxSkewMs = 5_000 } = this.#o
-    const open = [...(state.batch?.calls.values() ?? [])].flatMap((call) => (call.settled || !call.dispatch ? [] : [call.dispatch]))
+    const open = [...(state.batch?.calls.values() ?? [])].flatMap((call) =>
+      call.settled || !call.dispatch ? [] : [call.dispatch],
+    )
     if (open.length === 0 || (await store.backend.owners.isProvenDead(state.run?.owner.id ?? ''))) return
     const until = Math.max(...open.map((dispatch) => dispatch.time + dispatch.startByMs)) + maxSkewMs
     await store.clock.sleep(Math.max(0, until - store.clock.now()), signal)
@@ -78,7 +80,8 @@ export class Runner {
     begin: (proposal: Proposal) => Proposal | undefined,
   ): Promise<AttemptEnd> {
     const { active, store, tail, owner, actor } = this.#o
-    if (active.has(runId)) throw retryLater('run_active', 'This process is already driving that run.', { details: { run_id: runId } })
+    if (active.has(runId))
+      throw retryLater('run_active', 'This process is already driving that run.', { details: { run_id: runId } })
     active.add(runId)
     try {
       const end = await runAttempt({ store, tail, agent, owner, actor, stream, runId, attempt, ...o }, begin)

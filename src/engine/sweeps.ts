@@ -27,7 +27,12 @@ export async function* sweep({ backend, agents, active }: SweepOptions): AsyncGe
     if (await isUndriven(row, backend, active, dead)) yield row.stream
 }
 
-async function isUndriven(row: ThreadRow, { owners }: LogBackend, active: ReadonlySet<string>, dead: Map<string, boolean>): Promise<boolean> {
+async function isUndriven(
+  row: ThreadRow,
+  { owners }: LogBackend,
+  active: ReadonlySet<string>,
+  dead: Map<string, boolean>,
+): Promise<boolean> {
   const owner = row.owner_id ?? ''
   if (owner === owners.self) return !active.has(row.run_id ?? '')
   const known = dead.get(owner) ?? (await owners.isDead(owner))

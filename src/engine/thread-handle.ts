@@ -1,10 +1,10 @@
 import { reject } from '../base/index.ts'
 import { type StreamKey, type ThreadKey, threadStream } from '../events/index.ts'
 import type { Agent } from '../harness/index.ts'
-import type { HarnessState } from '../messages/index.ts'
 import type { RecordedEvent } from '../log/index.ts'
+import type { HarnessState } from '../messages/index.ts'
 import { harnessState, type Tail, type ThreadState, type ThreadStore } from '../projections/index.ts'
-import { cancelIdle, cut, isUncut, requestCancel } from './cancel.ts'
+import { cancelThread, cut, isUncut } from './cancel.ts'
 import { runResult } from './results.ts'
 import type { Runner } from './runner.ts'
 import type { RunResult } from './types.ts'
@@ -50,9 +50,8 @@ export class ThreadHandle {
    */
   async cancel(o: { reason?: string; commandId?: string } = {}): Promise<void> {
     const { reason = 'cancelled', commandId = null } = o
-    const state = await this.#existing()
-    if (state.run?.status !== 'running') return cancelIdle(this.#d.store, this.stream, reason, commandId)
-    await requestCancel(this.#d.store, this.stream, state.run.runId, reason, commandId)
+    await this.#existing()
+    await cancelThread(this.#d.store, this.stream, reason, commandId)
     if (await isUncut(this.#d.store, await this.#existing())) await cut(this.#d.store, this.stream)
   }
 
@@ -69,7 +68,8 @@ export class ThreadHandle {
     if (!agent) throw reject('agent_unknown', `This process has no agent ${run.agent.name}.`, { path: 'agents' })
     if (run.status === 'running' && !(await store.backend.owners.isDead(run.owner.id)))
       throw reject('owner_alive', 'The owner of the run is alive.', { details: { owner: run.owner.id } })
-    const end = run.status === 'running' ? await runner.recover(state, agent, 'asked for') : await runner.resume(this.stream, agent)
+    const end =
+      run.status === 'running' ? await runner.recover(state, agent, 'asked for') : await runner.resume(this.stream, agent)
     return end.is === 'ended' ? runResult(await store.load(this.stream), end.end) : undefined
   }
 }

@@ -1,5 +1,18 @@
 import { type Clock, type Ids, type JsonObject, type JsonValue, reject, systemClock, systemIds } from '../base/index.ts'
-import { answer, type Answer, apiSource, approval, denial, encodeReceipt, parseResult, type Receipt, refused, type Submission, type SubmitDeps, settleResult } from '../continuations/index.ts'
+import {
+  type Answer,
+  answer,
+  apiSource,
+  approval,
+  denial,
+  encodeReceipt,
+  parseResult,
+  type Receipt,
+  refused,
+  type Submission,
+  type SubmitDeps,
+  settleResult,
+} from '../continuations/index.ts'
 import { type ThreadKey, threadStream } from '../events/index.ts'
 import { type Agent, open, request } from '../harness/index.ts'
 import { type LogBackend, openLog } from '../log/index.ts'
@@ -8,8 +21,8 @@ import { Engine, type ServeOptions } from './engine.ts'
 import { runInProcess } from './library.ts'
 import { waitLookup } from './lookups.ts'
 import { RunHandleImpl } from './run-handle.ts'
-import { Runner } from './runner.ts'
 import { streamInProcess } from './run-stream.ts'
+import { Runner } from './runner.ts'
 import { ThreadHandle } from './thread-handle.ts'
 import type { RunHandle, RunOptions, RunResult, RunStream, ThreadlogOptions, Wait } from './types.ts'
 import { resultValidators, strict } from './validators.ts'
@@ -124,7 +137,14 @@ export class Threadlog implements AsyncDisposable {
   async serve(o: ServeOptions = {}): Promise<Engine> {
     this.#open()
     const engine = new Engine(
-      { store: this.store, tail: this.#tail, runner: this.#runner('engine'), active: this.#active, agents: this.#agents, submit: this.#submitDeps() },
+      {
+        store: this.store,
+        tail: this.#tail,
+        runner: this.#runner('engine'),
+        active: this.#active,
+        agents: this.#agents,
+        submit: this.#submitDeps(),
+      },
       o,
     )
     this.#engines.add(engine)
@@ -201,7 +221,10 @@ export class Threadlog implements AsyncDisposable {
     }
     const known = this.#agents.get(agent)
     if (known) return known
-    throw reject('agent_unknown', 'This process has no agent of that name.', { path: 'agent', expected: [...this.#agents.keys()].join(', ') })
+    throw reject('agent_unknown', 'This process has no agent of that name.', {
+      path: 'agent',
+      expected: [...this.#agents.keys()].join(', '),
+    })
   }
 
   #open(): void {
@@ -231,4 +254,3 @@ export interface Decision {
   reason?: string
   commandId?: string
 }
-

@@ -79,7 +79,10 @@ export interface RunHandle {
   result(o?: { signal?: AbortSignal }): Promise<RunResult>
 }
 
-export type RunStreamEvent = Delta | { type: 'event'; version: number; event: string; time: number } | { type: 'result'; result: RunResult }
+export type RunStreamEvent =
+  | Delta
+  | { type: 'event'; version: number; event: string; time: number }
+  | { type: 'result'; result: RunResult }
 
 /** A live run: iterate it, or await `result`. */
 export interface RunStream extends AsyncIterable<RunStreamEvent> {

@@ -1,5 +1,5 @@
 import type { StreamKey, ThreadKey } from '../events/index.ts'
-import { findWait, listWaits, type Tail, type ThreadStore, waitById, type WaitRow } from '../projections/index.ts'
+import { findWait, listWaits, type Tail, type ThreadStore, type WaitRow, waitById } from '../projections/index.ts'
 import { publicWait } from './results.ts'
 import type { Wait } from './types.ts'
 
@@ -43,11 +43,12 @@ export async function* followWaits(deps: WaitsDeps, filter: WaitFilter): AsyncGe
     while (filter.follow && !deps.tail.closed) {
       const next = armed.shift()
       if (!next) {
-        told.clear()
         await Promise.race([new Promise<void>((resolve) => (wake = resolve)), deps.tail.ended])
         continue
       }
-      const row = told.has(next.id) ? undefined : waitById(deps.store.backend.tables, next.id)
+      // The tables may have been ahead of the tail: what was listed is not told again when its event comes.
+      if (told.delete(next.id)) continue
+      const row = waitById(deps.store.backend.tables, next.id)
       const wait = row && matches(row, deps.application, filter) ? await load(deps.store, row) : undefined
       if (wait) yield wait
     }

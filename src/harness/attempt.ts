@@ -1,8 +1,16 @@
 import { type JsonValue, Payload } from '../base/index.ts'
 import type { Actor, EventDraft, Owner, StreamKey } from '../events/index.ts'
-import { type Delta, type ModelOutcome, streamResponse } from '../models/index.ts'
-import { type DecisionContext, messageHistory, Proposal, type RunEnd, type Tail, type ThreadState, type ThreadStore } from '../projections/index.ts'
 import { isoTimestamp } from '../messages/index.ts'
+import { type Delta, type ModelOutcome, streamResponse } from '../models/index.ts'
+import {
+  type DecisionContext,
+  messageHistory,
+  Proposal,
+  type RunEnd,
+  type Tail,
+  type ThreadState,
+  type ThreadStore,
+} from '../projections/index.ts'
 import type { Agent } from './agent.ts'
 import { recordedOptions } from './begin.ts'
 import { PAYLOAD_LIMIT, settle, settleUnknown } from './drafts.ts'
@@ -27,7 +35,11 @@ export interface AttemptOptions {
 }
 
 /** How an attempt ended: with its run, without having begun, overtaken by another attempt, or stopped with this process. */
-export type AttemptEnd = { is: 'ended'; end: RunEnd; thrown?: unknown } | { is: 'not-taken' } | { is: 'superseded' } | { is: 'stopped' }
+export type AttemptEnd =
+  | { is: 'ended'; end: RunEnd; thrown?: unknown }
+  | { is: 'not-taken' }
+  | { is: 'superseded' }
+  | { is: 'stopped' }
 
 /** Milliseconds after its event in which an effect may still start (R20). */
 export const START_BY_MS = 5_000
@@ -65,7 +77,8 @@ class Attempt {
   async run(begin: (proposal: Proposal) => Proposal | undefined): Promise<AttemptEnd> {
     const stop = this.#o.tail.on(this.#o.stream, ({ event }) => {
       if (event?.type === 'run.cancel-requested/1' && event.data.run_id === this.#o.runId) this.#cut.abort()
-      if (event?.type === 'run.recovered/1' && event.data.run_id === this.#o.runId && event.data.attempt > this.#o.attempt) this.#cut.abort()
+      if (event?.type === 'run.recovered/1' && event.data.run_id === this.#o.runId && event.data.attempt > this.#o.attempt)
+        this.#cut.abort()
     })
     try {
       let next = await this.#commit(begin, true)
@@ -106,7 +119,13 @@ class Attempt {
     if (!plan) return refused
     for (const start of (plan as Plan).starts) this.#begin(start, sentAt)
     const next = (plan as Plan).next
-    if (next !== 'ended' && state.run?.runId === runId && state.run.attempt === attempt && this.#closing.aborted && this.#inFlight.size === 0)
+    if (
+      next !== 'ended' &&
+      state.run?.runId === runId &&
+      state.run.attempt === attempt &&
+      this.#closing.aborted &&
+      this.#inFlight.size === 0
+    )
       return 'stopped'
     return next
   }
@@ -172,7 +191,8 @@ class Attempt {
     const state = this.#state as ThreadState
     if (this.#closing.aborted) return 'stopped'
     const outcome = limited(await this.#request(state))
-    if (outcome.kind === 'response') return this.#commit((proposal) => proposal.add(...responded(proposal, outcome.message, outcome.usage)))
+    if (outcome.kind === 'response')
+      return this.#commit((proposal) => proposal.add(...responded(proposal, outcome.message, outcome.usage)))
     if (outcome.kind === 'cancelled') {
       if (this.#closing.aborted && !this.#cut.signal.aborted) return 'stopped'
       return this.#commit((proposal) => (outcome.partial ? proposal.add(...responded(proposal, outcome.partial, {})) : proposal))
@@ -216,13 +236,19 @@ const whenAborted = (signal: AbortSignal): Promise<void> =>
 
 /** A response above the payload limit cannot be stored yet (R17): it is a failed request. */
 function limited(outcome: ModelOutcome): Outcome {
-  if (outcome.kind !== 'response' || Payload.of(outcome.message as unknown as JsonValue).bytes.byteLength <= PAYLOAD_LIMIT) return outcome
+  if (outcome.kind !== 'response' || Payload.of(outcome.message as unknown as JsonValue).bytes.byteLength <= PAYLOAD_LIMIT)
+    return outcome
   return { kind: 'failed', code: 'response_too_large', retryable: false, details: { error_type: 'ResponseTooLarge' } }
 }
 
 function responded(proposal: Proposal, message: unknown, usage: unknown): EventDraft[] {
   const step = proposal.state.run?.step ?? 0
-  const data = { step, message: Payload.of(message as JsonValue), usage: Payload.of(usage as JsonValue), replaces_previous: false }
+  const data = {
+    step,
+    message: Payload.of(message as JsonValue),
+    usage: Payload.of(usage as JsonValue),
+    replaces_previous: false,
+  }
   return [{ type: 'model.responded/1', data }]
 }
 
@@ -240,7 +266,12 @@ function modelFailed(proposal: Proposal, outcome: Failed): Proposal {
   let next = proposal.add(failedEvent(proposal, outcome))
   if (outcome.partial) next = next.add(...responded(next, outcome.partial, {}))
   const message = `The model request failed (${outcome.code}).`
-  return fail(next, { code: 'agent_run_failed', message, retryable: outcome.retryable, details: { ...outcome.details, cause: outcome.code } })
+  return fail(next, {
+    code: 'agent_run_failed',
+    message,
+    retryable: outcome.retryable,
+    details: { ...outcome.details, cause: outcome.code },
+  })
 }
 
 /** The settlements of finished calls; a throw ends the run when its options say so. */
@@ -252,7 +283,8 @@ function record(proposal: Proposal, finished: readonly { start: Start; executed:
     const known = state.batch?.calls.get(start.callId)
     const common = { callId: start.callId, toolName: start.tool.name, number: start.number }
     if (executed.is === 'missed' || known?.settled) continue
-    if (executed.is !== 'threw') proposal = proposal.add(settle(context, { ...common, settlement: executed.is, content: executed.content }))
+    if (executed.is !== 'threw')
+      proposal = proposal.add(settle(context, { ...common, settlement: executed.is, content: executed.content }))
     else if (strict) {
       threw = { start, errorName: executed.errorName }
       proposal = proposal.add(settleUnknown(context, start.callId, start.tool.name, known, 'threw'))
@@ -265,4 +297,3 @@ function record(proposal: Proposal, finished: readonly { start: Start; executed:
   const details = { tool: threw.start.tool.name, call_id: threw.start.callId, error_type: threw.errorName }
   return fail(proposal, { code: 'tool_threw', message: 'A tool threw an exception.', details })
 }
-

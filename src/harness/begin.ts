@@ -1,7 +1,15 @@
 import { type JsonObject, type JsonValue, Payload, reject } from '../base/index.ts'
 import type { EventDraft, Owner, ThreadKey, ToolRecovery } from '../events/index.ts'
 import { checkThreadId, isoTimestamp, type RequestMessage, systemPromptPart } from '../messages/index.ts'
-import { findWait, messageOf, type Proposal, type RequestedRun, type RunState, threadStatus, type Wait } from '../projections/index.ts'
+import {
+  findWait,
+  messageOf,
+  type Proposal,
+  type RequestedRun,
+  type RunState,
+  threadStatus,
+  type Wait,
+} from '../projections/index.ts'
 import { type Agent, toolIdentity } from './agent.ts'
 import { PAYLOAD_LIMIT } from './drafts.ts'
 import { abandonWaits } from './plan.ts'
@@ -173,7 +181,8 @@ function reconcileSystemPrompt(proposal: Proposal, agent: Agent): Proposal {
     const message = messageOf(other) as RequestMessage
     const kept: RequestMessage['parts'] = message.parts.filter((part) => part.part_kind !== 'system-prompt')
     const parts = index === first ? [...systemPrompt(agent, proposal.context.now), ...kept] : kept
-    if (index === first || kept.length !== message.parts.length) replace[String(index)] = { ...message, parts } as unknown as JsonValue
+    if (index === first || kept.length !== message.parts.length)
+      replace[String(index)] = { ...message, parts } as unknown as JsonValue
   }
   return proposal.add({ type: 'history.revised/1', data: { why: 'system_prompt', patch: Payload.of({ replace }) } })
 }

@@ -1,5 +1,11 @@
-import { type JsonObject, type JsonValue, canonicalJson, isJsonObject, isThreadlogError } from '../base/index.ts'
-import { APPROVAL_SCHEMA, ANSWER_SCHEMA, continuationSchemaId, HUMAN_PROVIDER, validateQuestionRequest } from '../continuations/index.ts'
+import { canonicalJson, isJsonObject, isThreadlogError, type JsonObject, type JsonValue } from '../base/index.ts'
+import {
+  ANSWER_SCHEMA,
+  APPROVAL_SCHEMA,
+  continuationSchemaId,
+  HUMAN_PROVIDER,
+  validateQuestionRequest,
+} from '../continuations/index.ts'
 import { parseArgs, type ToolCallPart, type ToolRetry } from '../messages/index.ts'
 import { type Agent, QUESTION_TOOL } from './agent.ts'
 import type { Tool, ToolIssue } from './tool.ts'
@@ -38,7 +44,10 @@ function external(tool: Tool, args: JsonObject): Classified {
     validateQuestionRequest(args)
   } catch (error) {
     if (!isThreadlogError(error)) throw error
-    return { do: 'fail', content: `The question cannot be shown: ${error.path ?? '$'} should be ${error.expected ?? 'as described'}.` }
+    return {
+      do: 'fail',
+      content: `The question cannot be shown: ${error.path ?? '$'} should be ${error.expected ?? 'as described'}.`,
+    }
   }
   return { do: 'defer', tool, args, kind: 'question', provider: HUMAN_PROVIDER, schemaId: ANSWER_SCHEMA }
 }

@@ -1,6 +1,16 @@
 import { type JsonObject, type JsonValue, Payload } from '../base/index.ts'
 import type { EventDraft } from '../events/index.ts'
-import { isoTimestamp, type RequestMessage, requestMessage, systemPromptPart, type ToolOutcome, toolReturnPart, type ToolRetry, userPromptPart, type UserPromptPart } from '../messages/index.ts'
+import {
+  isoTimestamp,
+  type RequestMessage,
+  requestMessage,
+  systemPromptPart,
+  type ToolOutcome,
+  type ToolRetry,
+  toolReturnPart,
+  type UserPromptPart,
+  userPromptPart,
+} from '../messages/index.ts'
 import { type CallState, type DecisionContext, type Settlement, settledReference } from '../projections/index.ts'
 
 // Event drafts as the harness proposes them, one function each.
@@ -63,8 +73,21 @@ export const settleByWait = (callId: string, continuationId: string, settlement:
 })
 
 /** The outcome of a call is unknown: dispatched and never heard of, or given up before it began. */
-export const settleUnknown = (context: DecisionContext, callId: string, toolName: string, call: CallState | undefined, reason: string) =>
-  settle(context, { callId, toolName, settlement: 'unknown', content: UNKNOWN_RESULT, number: call?.dispatch?.number ?? 0, reason })
+export const settleUnknown = (
+  context: DecisionContext,
+  callId: string,
+  toolName: string,
+  call: CallState | undefined,
+  reason: string,
+) =>
+  settle(context, {
+    callId,
+    toolName,
+    settlement: 'unknown',
+    content: UNKNOWN_RESULT,
+    number: call?.dispatch?.number ?? 0,
+    reason,
+  })
 
 export interface Composing {
   step: number

@@ -1,4 +1,4 @@
-import { type Clock, type JsonValue, Payload, isThreadlogError, toJson } from '../base/index.ts'
+import { type Clock, isThreadlogError, type JsonValue, Payload, toJson } from '../base/index.ts'
 import { PAYLOAD_LIMIT } from './drafts.ts'
 import type { Start } from './plan-calls.ts'
 

@@ -1,8 +1,16 @@
-import type { JsonValue } from "../base/index.ts"
+import type { JsonValue } from '../base/index.ts'
 import { jsonDigest } from '../base/index.ts'
 import type { EventDraft } from '../events/index.ts'
 import { answeredCallIds, type ResponseMessage, type ToolCallPart, toolCalls } from '../messages/index.ts'
-import { findWait, idempotencyKey, messageOf, type Proposal, type RunState, type ThreadState, type Wait } from '../projections/index.ts'
+import {
+  findWait,
+  idempotencyKey,
+  messageOf,
+  type Proposal,
+  type RunState,
+  type ThreadState,
+  type Wait,
+} from '../projections/index.ts'
 import { type Agent, toolIdentity } from './agent.ts'
 import { type Approval, approvalIn, type Classified, classify } from './classify.ts'
 import { MAX_TOOL_RETRIES, settle, settleByWait, settleUnknown } from './drafts.ts'
@@ -143,11 +151,15 @@ const dispatch = (start: Start, startByMs: number): EventDraft => ({
 })
 
 /** A call that is answered without running: the model is told what to mend. */
-function refuse(proposal: Proposal, run: RunState, call: ToolCallPart, what: Extract<Classified, { do: 'retry' | 'fail' }>): EventDraft {
+function refuse(
+  proposal: Proposal,
+  run: RunState,
+  call: ToolCallPart,
+  what: Extract<Classified, { do: 'retry' | 'fail' }>,
+): EventDraft {
   const common = { callId: call.tool_call_id, toolName: call.tool_name, content: what.content }
   if (what.do === 'fail') return settle(proposal.context, { ...common, settlement: 'failed' })
   const attempt = (run.retries.get(call.tool_name) ?? 0) + 1
   const retry = { cause: what.cause, attempt, max_retries: MAX_TOOL_RETRIES }
   return settle(proposal.context, { ...common, settlement: 'retried', retry })
 }
-

@@ -27,7 +27,8 @@ export function advance(before: Proposal, env: PlanEnvironment): Plan {
   if (exhausted) return ended(fail(composed, exhausted))
   if (deferred.length > 0) return ended(suspend(composed, deferred, env))
   const last = composed.state.history.at(-1)
-  if (!last) return ended(fail(composed, { code: 'agent_run_failed', message: 'There is neither input nor history to go on from.' }))
+  if (!last)
+    return ended(fail(composed, { code: 'agent_run_failed', message: 'There is neither input nor history to go on from.' }))
   if (last.role === 'request') return { proposal: composed, starts: [], next: 'model' }
   return finish(composed, messageOf(last) as ResponseMessage)
 }
@@ -63,7 +64,9 @@ function exhaustion(state: ThreadState): Failing | undefined {
   if (!run) return undefined
   if (run.step > MAX_STEPS) return { code: 'usage_limit_exceeded', message: `The run made ${MAX_STEPS} model requests.` }
   const spent = [...run.retries.values()].some((count) => count > MAX_TOOL_RETRIES)
-  return spent ? { code: 'agent_run_failed', message: `The model did not mend a call in ${MAX_TOOL_RETRIES} retries.` } : undefined
+  return spent
+    ? { code: 'agent_run_failed', message: `The model did not mend a call in ${MAX_TOOL_RETRIES} retries.` }
+    : undefined
 }
 
 /** A response without open calls: an answer, a provider's pause, or nothing at all. */
@@ -80,7 +83,9 @@ function nothingSaid(proposal: Proposal): Plan {
   const { state, context } = proposal
   const attempt = feedbackCount(state) + 1
   if (attempt > MAX_OUTPUT_RETRIES)
-    return ended(fail(proposal, { code: 'agent_run_failed', message: `The model gave no output in ${MAX_OUTPUT_RETRIES} retries.` }))
+    return ended(
+      fail(proposal, { code: 'agent_run_failed', message: `The model gave no output in ${MAX_OUTPUT_RETRIES} retries.` }),
+    )
   const feedback = retryFeedbackPart({
     content: 'The response was empty. Answer with text or call a tool.',
     retry: { cause: 'no_output', attempt, max_retries: MAX_OUTPUT_RETRIES },

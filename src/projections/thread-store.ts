@@ -63,7 +63,8 @@ export class ThreadStore {
 
   /** Adds what the log has behind `folded`; undefined when a repair asks for folding from the first event. */
   async #follow(stream: StreamKey, folded: Folded): Promise<Folded | undefined> {
-    if ((await this.backend.events.head(stream))?.hash === folded.head.hash) return folded
+    const head = await this.backend.events.head(stream)
+    if (head?.version === folded.head.version && head.hash === folded.head.hash) return folded
     for await (const records of this.backend.events.read(stream, folded.head.version))
       for (const record of records) {
         if (asksForRefold(folded, record)) return undefined

@@ -36,7 +36,11 @@ test(`an engine killed ${KILLS} times during ${THREADS} threads loses nothing an
   const states = await checkLog(threads.store)
   expect(states).toHaveLength(THREADS)
   const calls: DispatchedCall[] = []
-  for (const stream of streamsOf(threads.backend)) calls.push(...dispatchedCalls(await eventsOf(threads.backend, stream)))
+  for (const stream of streamsOf(threads.backend)) {
+    const made = dispatchedCalls(await eventsOf(threads.backend, stream))
+    expect(['look pay pay', 'look pay refund pay']).toContain(made.map((call) => call.tool).join(' '))
+    calls.push(...made)
+  }
   checkEffects(effects(files.ledger), calls)
 }, 60_000)
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { countingIds, Payload, type JsonValue } from '../../src/base/index.ts'
+import { countingIds, type JsonValue, Payload } from '../../src/base/index.ts'
 import type { EventDraft, ToolRecovery } from '../../src/events/index.ts'
 import { open, recover, request, start } from '../../src/harness/begin.ts'
 import { advance } from '../../src/harness/plan.ts'
@@ -13,7 +13,13 @@ const context = { stream, now: 1_000, actor: { kind: 'test', id: '', source: '' 
 const owner = { id: 'o', kind: 'library' } as const
 const { tools } = toolbox()
 const agent = agentOf([], Object.values(tools))
-const environment = { agent, inFlight: new Set<string>(), missed: new Set<string>(), continuationId: (index: number) => `w${index}`, startByMs: 5 }
+const environment = {
+  agent,
+  inFlight: new Set<string>(),
+  missed: new Set<string>(),
+  continuationId: (index: number) => `w${index}`,
+  startByMs: 5,
+}
 
 /** A run whose owner died after the response, with the named calls dispatched. */
 function crashed(mode: ToolRecovery, made: [id: string, tool: string, args: JsonValue][], dispatched: string[]) {
@@ -22,12 +28,24 @@ function crashed(mode: ToolRecovery, made: [id: string, tool: string, args: Json
   const wanted = { runId: 'run-1', agent: 'agent', input: 'go', options, commandId: null }
   const asked = request(open(Proposal.on(initial, context), key), wanted)
   const begun = start(asked, asked.state.requested[0] as never, agent, owner)
-  const parts = made.map(([tool_call_id, tool_name, args]) => toolCallPart({ tool_call_id, tool_name, args: JSON.stringify(args) }))
+  const parts = made.map(([tool_call_id, tool_name, args]) =>
+    toolCallPart({ tool_call_id, tool_name, args: JSON.stringify(args) }),
+  )
   const message = Payload.of(responseMessage({ parts, timestamp: '2026-01-01T00:00:00Z' }) as unknown as JsonValue)
-  const responded: EventDraft = { type: 'model.responded/1', data: { step: 1, message, usage: Payload.of({}), replaces_previous: false } }
+  const responded: EventDraft = {
+    type: 'model.responded/1',
+    data: { step: 1, message, usage: Payload.of({}), replaces_previous: false },
+  }
   const live = advance(begun, environment).proposal.add(responded)
   const sent = dispatched.map((call_id): EventDraft => {
-    const data = { call_id, tool: 't', arguments_digest: 'b'.repeat(64), number: 1, idempotency_key: `key-${call_id}`, start_by_ms: 5 }
+    const data = {
+      call_id,
+      tool: 't',
+      arguments_digest: 'b'.repeat(64),
+      number: 1,
+      idempotency_key: `key-${call_id}`,
+      start_by_ms: 5,
+    }
     return { type: 'tool.dispatched/1', data }
   })
   return live.add(...sent).state
@@ -39,7 +57,8 @@ function recovered(mode: ToolRecovery, made: [string, string, JsonValue][], disp
   const next = recover(Proposal.on(state, { ...context, attempt: 2 }), { id: 'p', kind: 'engine' }, 'owner-gone')
   const plan = advance(next, environment)
   const short = plan.proposal.drafts.map((draft) => {
-    if (draft.type === 'tool.settled/1') return `settled ${draft.data.call_id} ${draft.data.settlement} ${draft.data.reason ?? ''}`.trim()
+    if (draft.type === 'tool.settled/1')
+      return `settled ${draft.data.call_id} ${draft.data.settlement} ${draft.data.reason ?? ''}`.trim()
     if (draft.type === 'tool.dispatched/1') return `dispatched ${draft.data.call_id} #${draft.data.number}`
     return draft.type.replace('/1', '')
   })
@@ -86,7 +105,10 @@ test('a replayed call keeps its idempotency key and is not approved', () => {
 })
 
 test('arguments that no longer fit are answered, not run', () => {
-  expect(recovered('always', [call('safe', { n: 'x' })], ['c-safe']).short).toEqual(['settled c-safe retried', 'request.composed'])
+  expect(recovered('always', [call('safe', { n: 'x' })], ['c-safe']).short).toEqual([
+    'settled c-safe retried',
+    'request.composed',
+  ])
 })
 
 test('mixed: the marked one runs first, then the rest suspends', () => {

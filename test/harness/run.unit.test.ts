@@ -80,7 +80,10 @@ test('a model that never mends its call fails the run after five retries', async
 
 test('an empty response is fed back three times, then fails the run', async () => {
   await using threads = await open()
-  const result = await threads.run(agentOf(() => ({ parts: [] }), []), { thread: 'thread_a', input: 'go' })
+  const result = await threads.run(
+    agentOf(() => ({ parts: [] }), []),
+    { thread: 'thread_a', input: 'go' },
+  )
   expect(result).toMatchObject({ status: 'failed', failure: { code: 'agent_run_failed' } })
   expect((await typesOf(threads, 'thread_a')).filter((type) => type === 'model.responded')).toHaveLength(4)
 })
@@ -162,8 +165,12 @@ test('refused input writes nothing', async () => {
   await using threads = await open()
   const agent = agentOf([says('no')], [])
   await expect(threads.run(agent, { thread: 'Not A Thread', input: 'x' })).rejects.toMatchObject({ code: 'thread_id_invalid' })
-  await expect(threads.run(agent, { thread: 'thread_a', input: 'x'.repeat(70_000) })).rejects.toMatchObject({ code: 'input_too_large' })
-  await expect(threads.run(agent, { thread: 'thread_a', user: ' ', input: 'x' })).rejects.toMatchObject({ code: 'scope_id_invalid' })
+  await expect(threads.run(agent, { thread: 'thread_a', input: 'x'.repeat(70_000) })).rejects.toMatchObject({
+    code: 'input_too_large',
+  })
+  await expect(threads.run(agent, { thread: 'thread_a', user: ' ', input: 'x' })).rejects.toMatchObject({
+    code: 'scope_id_invalid',
+  })
   expect(await eventsOf(threads, 'thread_a')).toEqual([])
 })
 
@@ -189,7 +196,12 @@ test('a failed model request is recorded without the provider body and fails the
 test('a response cut in the middle stays, filtered, and its calls are closed', async () => {
   await using threads = await open()
   const { tools, ran } = toolbox()
-  const script = [{ parts: [{ text: 'Let me see' }, { tool_call: { id: 'c1', name: 'plain', args: { n: 1 } } }, { text: 'and' }], then: 'disconnect' as const }]
+  const script = [
+    {
+      parts: [{ text: 'Let me see' }, { tool_call: { id: 'c1', name: 'plain', args: { n: 1 } } }, { text: 'and' }],
+      then: 'disconnect' as const,
+    },
+  ]
   const result = await threads.run(agentOf(script, [tools.plain]), { thread: 'thread_a', input: 'go' })
   expect(result.status).toBe('failed')
   expect(ran).toEqual([])

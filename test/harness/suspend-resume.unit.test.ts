@@ -7,8 +7,24 @@ const open = () => openThreadlog({ application: 'test' })
 test('a mixed batch suspends in one commit with armed waits, and resumes in one commit (R10, R11)', async () => {
   await using threads = await open()
   const { tools, ran } = toolbox()
-  const question = { questions: [{ question: 'Sure?', header: 'Sure', options: [{ label: 'Yes', description: 'y' }, { label: 'No', description: 'n' }] }] }
-  const made = calls(['c1', 'plain', { n: 1 }], ['c2', 'guarded', { n: 2 }], ['c3', 'far', { n: 3 }], ['c4', 'ask_user_question', question])
+  const question = {
+    questions: [
+      {
+        question: 'Sure?',
+        header: 'Sure',
+        options: [
+          { label: 'Yes', description: 'y' },
+          { label: 'No', description: 'n' },
+        ],
+      },
+    ],
+  }
+  const made = calls(
+    ['c1', 'plain', { n: 1 }],
+    ['c2', 'guarded', { n: 2 }],
+    ['c3', 'far', { n: 3 }],
+    ['c4', 'ask_user_question', question],
+  )
   const agent = agentOf([made, says('all in')], Object.values(tools), { questions: true })
   const suspended = await threads.run(agent, { thread: 'thread_a', input: 'go' })
   expect(suspended.status).toBe('suspended')
@@ -22,18 +38,29 @@ test('a mixed batch suspends in one commit with armed waits, and resumes in one 
     'run.suspended/1',
     ...Array(3).fill(['continuation.suspended/1', 'continuation.armed/1']).flat(),
   ])
-  const [approval, external, asked] = suspended.waits as [(typeof suspended.waits)[0], (typeof suspended.waits)[0], (typeof suspended.waits)[0]]
+  const [approval, external, asked] = suspended.waits as [
+    (typeof suspended.waits)[0],
+    (typeof suspended.waits)[0],
+    (typeof suspended.waits)[0],
+  ]
   expect((await threads.run(agent, { thread: 'thread_a' })).status).toBe('suspended')
   expect((await threads.answer(asked.id, { answers: { 'Sure?': 'Yes' } })).verdict).toBe('accepted')
-  expect((await threads.submit({ provider: 'outside', external_id: external.externalId, result: { ok: 'no' } })).verdict).toBe('invalid')
-  expect((await threads.submit({ provider: 'outside', external_id: external.externalId, result: { ok: true } })).verdict).toBe('accepted')
+  expect((await threads.submit({ provider: 'outside', external_id: external.externalId, result: { ok: 'no' } })).verdict).toBe(
+    'invalid',
+  )
+  expect((await threads.submit({ provider: 'outside', external_id: external.externalId, result: { ok: true } })).verdict).toBe(
+    'accepted',
+  )
   expect((await threads.run(agent, { thread: 'thread_a' })).status).toBe('suspended')
   expect((await threads.approve(approval.id, { digest: 'f'.repeat(64) })).verdict).toBe('proposal-changed')
   expect((await threads.approve(approval.id, { digest: approval.digest, by: 'lead' })).verdict).toBe('accepted')
   const done = await threads.run(agent, { thread: 'thread_a' })
   expect(done).toMatchObject({ status: 'completed', output: 'all in', invocationId: suspended.invocationId })
   expect(done.runId).not.toBe(suspended.runId)
-  expect(ran.map((r) => [r.tool, r.approved])).toEqual([['plain', false], ['guarded', true]])
+  expect(ran.map((r) => [r.tool, r.approved])).toEqual([
+    ['plain', false],
+    ['guarded', true],
+  ])
   const after = await eventsOf(threads, 'thread_a')
   const resumed = after.find((e) => e.event?.type === 'continuation.claimed/1')?.event?.commit.id
   expect(after.filter((e) => e.event?.commit.id === resumed).map((e) => e.event?.type)).toEqual([
@@ -44,7 +71,12 @@ test('a mixed batch suspends in one commit with armed waits, and resumes in one 
     'tool.settled/1',
   ])
   const history = (await threads.thread('thread_a').state()).messageHistory
-  expect(returnsOf(history)).toEqual([['c1', 'success'], ['c2', 'success'], ['c3', 'success'], ['c4', 'success']])
+  expect(returnsOf(history)).toEqual([
+    ['c1', 'success'],
+    ['c2', 'success'],
+    ['c3', 'success'],
+    ['c4', 'success'],
+  ])
 })
 
 test('overrides replace the arguments and are validated; history keeps the call of the model', async () => {
@@ -59,7 +91,10 @@ test('overrides replace the arguments and are validated; history keeps the call 
   expect((await threads.run(agent, { thread: 'thread_a' })).status).toBe('completed')
   expect(ran).toHaveLength(1)
   const state = await threads.thread('thread_a').state()
-  expect(returnsOf(state.messageHistory)).toEqual([['c1', 'success'], ['c2', 'retried']])
+  expect(returnsOf(state.messageHistory)).toEqual([
+    ['c1', 'success'],
+    ['c2', 'retried'],
+  ])
   expect(state.toText()).toContain('{\\"n\\":1}')
 })
 
@@ -75,7 +110,10 @@ test('a denial and an external failure are answers: the call does not run, the r
   expect(done.output).toBe('sorry')
   expect(ran).toEqual([])
   const state = await threads.thread('thread_a').state()
-  expect(returnsOf(state.messageHistory)).toEqual([['c1', 'denied'], ['c2', 'failed']])
+  expect(returnsOf(state.messageHistory)).toEqual([
+    ['c1', 'denied'],
+    ['c2', 'failed'],
+  ])
   expect(state.toText()).toContain('too much')
   expect(state.toText()).toContain('"error":{"code":"bank_closed","retryable":false}')
 })
@@ -111,7 +149,12 @@ test('cancel ends a suspended run with its waits', async () => {
   const agent = agentOf([calls(['c1', 'far', { n: 1 }]), says('new')], [tools.far])
   const { waits } = await threads.run(agent, { thread: 'thread_a', input: 'go' })
   await threads.thread('thread_a').cancel({ reason: 'changed my mind' })
-  expect((await typesOf(threads, 'thread_a')).slice(-4)).toEqual(['tool.settled', 'request.composed', 'continuation.cancelled', 'run.cancelled'])
+  expect((await typesOf(threads, 'thread_a')).slice(-4)).toEqual([
+    'tool.settled',
+    'request.composed',
+    'continuation.cancelled',
+    'run.cancelled',
+  ])
   const late = await threads.submit({ provider: 'outside', continuation_id: waits[0]?.id ?? '', result: { ok: true } })
   expect(late.verdict).toBe('cancelled')
   expect((await threads.run(agent, { thread: 'thread_a', input: 'again' })).output).toBe('new')
@@ -131,7 +174,11 @@ test('aborting the signal cancels a run while its tool hangs', async () => {
       return new Promise(() => {})
     },
   })
-  const result = await threads.run(agentOf([calls(['c1', 'hang', {}])], [hang]), { thread: 'thread_a', input: 'go', signal: abort.signal })
+  const result = await threads.run(agentOf([calls(['c1', 'hang', {}])], [hang]), {
+    thread: 'thread_a',
+    input: 'go',
+    signal: abort.signal,
+  })
   expect(result.status).toBe('cancelled')
   const history = (await threads.thread('thread_a').state()).messageHistory
   expect(history.at(-1)?.state).toBe('interrupted')

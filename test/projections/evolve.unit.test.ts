@@ -128,7 +128,7 @@ describe('evolve', () => {
       draft.responded(2, 'again', [draft.call('a')]),
       draft.dispatched('a', 1),
     )
-    expect(state.batch).toMatchObject({ origin: 'v8' })
+    expect(state.batch).toMatchObject({ origin: `v8/${script.runId}` })
     expect(state.batch?.calls.get('a')).toMatchObject({ settled: undefined, dispatch: { number: 1 } })
   })
 

@@ -1,8 +1,8 @@
 import { z } from 'zod'
+import type { Tool } from '../../src/harness/index.ts'
 import { type Agent, defineAgent, defineTool, externalTool, type RecordedEvent, type Threadlog } from '../../src/index.ts'
 import type { Message, ToolReturnPart } from '../../src/messages/index.ts'
 import { type Script, scriptedModel } from '../../src/models/index.ts'
-import type { Tool } from '../../src/harness/index.ts'
 
 /** A response that makes calls. */
 export const calls = (...made: [id: string, name: string, args: Record<string, unknown>][]) => ({
@@ -32,7 +32,11 @@ export function toolbox() {
   }
 }
 
-export function agentOf(script: Script, tools: readonly Tool[], more: { system?: string; questions?: boolean; revision?: string } = {}): Agent {
+export function agentOf(
+  script: Script,
+  tools: readonly Tool[],
+  more: { system?: string; questions?: boolean; revision?: string } = {},
+): Agent {
   return defineAgent({ name: 'agent', revision: more.revision ?? '1', model: scriptedModel(script), tools, ...more })
 }
 

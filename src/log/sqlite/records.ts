@@ -18,17 +18,21 @@ export const keyBytes = (stream: StreamKey): Uint8Array => Buffer.from(stream, '
 
 export const keyText = (key: Uint8Array): StreamKey => Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('hex')
 
+/** SQLite holds in a BLOB column whatever it is given: what somebody wrote there by hand as text is bytes that are no event. */
+const bytesOf = (value: unknown): Uint8Array => (value instanceof Uint8Array ? value : Buffer.from(String(value)))
+
 /** Hash of a stored event's body; needs no schema, so it exists for events this build cannot decode. */
-export const bodyHash = (value: Uint8Array): string => sha256Hex(value.subarray(FRAMING))
+export const bodyHash = (value: Uint8Array): string => sha256Hex(bytesOf(value).subarray(FRAMING))
 
 /** A stored row as the port shows it. A row this build cannot decode, or that stands where it does not belong, carries a defect. */
 export function fromRow(stream: StreamKey, row: EventRow): RecordedEvent {
-  const place = { stream, version: row.version, position: { partition: PARTITION, offset: BigInt(row.id) }, bytes: row.value }
+  const bytes = bytesOf(row.value)
+  const place = { stream, version: row.version, position: { partition: PARTITION, offset: BigInt(row.id) }, bytes }
   let event: LogEvent
   try {
-    event = decodeEvent(row.value)
+    event = decodeEvent(bytes)
   } catch (error) {
-    return { ...place, hash: bodyHash(row.value), defect: defectOf(error) }
+    return { ...place, hash: bodyHash(bytes), defect: defectOf(error) }
   }
   if (event.stream === stream && event.version === row.version) return { ...place, hash: event.hash, event }
   const message = 'The event names another stream or version than the place it stands at.'

@@ -53,7 +53,7 @@ const ENDS = new Set(['continuation.cancelled/1', 'continuation.expired/1', 'con
 export function requestOf(stream: StreamKey, { event, after: { state } }: Step): RequestRecord | undefined {
   const id = event && continuationId(event)
   const wait = id === undefined ? undefined : findWait(state, id)
-  if (!event || !wait?.ready) return undefined
+  if (!event || !wait?.ready || !state.identity) return undefined
   const ends = ENDS.has(event.type)
   if (!ends && (event.type !== 'continuation.armed/1' || wait.status !== 'pending')) return undefined
   try {

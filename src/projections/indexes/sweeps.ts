@@ -8,7 +8,7 @@ export interface SweepPage {
   after?: number
 }
 
-export const REQUESTED = `
+const REQUESTED = `
 SELECT * FROM threads
 WHERE requested_agent IN (SELECT value FROM json_each(?)) AND requested_agent IS NOT NULL
   AND status IN ('requested', 'waiting', 'resolved') AND id > ?
@@ -21,7 +21,7 @@ ORDER BY id LIMIT ?`
 export const requestedThreads = (sql: Sql, agents: readonly string[], page: SweepPage): ThreadRow[] =>
   sql.all<ThreadRow>(REQUESTED, JSON.stringify(agents), page.after ?? 0, page.limit)
 
-export const RESOLVED = `
+const RESOLVED = `
 SELECT threads.* FROM json_each(?) AS known CROSS JOIN threads
 WHERE threads.status = 'resolved' AND threads.agent = json_extract(known.value, '$[0]') AND threads.id > ?
   AND (threads.blocked_revision IS NULL OR threads.blocked_revision <> json_extract(known.value, '$[1]'))
@@ -37,12 +37,12 @@ export const resolvedThreads = (
   page: SweepPage,
 ): ThreadRow[] => sql.all<ThreadRow>(RESOLVED, JSON.stringify(agents), page.after ?? 0, page.limit)
 
-export const RUNNING = `SELECT * FROM threads WHERE status = 'running' AND id > ? ORDER BY id LIMIT ?`
+const RUNNING = `SELECT * FROM threads WHERE status = 'running' AND id > ? ORDER BY id LIMIT ?`
 
 /** Threads with a running run; whether its owner lives is for {@link ThreadRow.owner_id} and the log's owners to say. */
 export const runningThreads = (sql: Sql, page: SweepPage): ThreadRow[] => sql.all<ThreadRow>(RUNNING, page.after ?? 0, page.limit)
 
-export const DUE = `
+const DUE = `
 SELECT * FROM waits WHERE status = 'pending' AND deadline IS NOT NULL AND deadline <= ? ORDER BY deadline, id LIMIT ?`
 
 /** Pending waits whose deadline is at or before `now` (epoch milliseconds), longest overdue first. */

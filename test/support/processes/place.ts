@@ -11,11 +11,12 @@ export interface Place {
   log: `sqlite:${string}`
 }
 
-/** For the test file that calls it: places that are removed after each test. */
+/** For the test file that calls it: places that are removed after each test, unless THREADLOG_KEEP is set. */
 export function places(): () => Place {
   const folders: string[] = []
   afterEach(() => {
-    for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
+    if (process.env['THREADLOG_KEEP']) console.log(`kept: ${folders.join(' ')}`)
+    else for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
   })
   return () => {
     const folder = mkdtempSync(join(tmpdir(), 'threadlog-'))
