@@ -47,7 +47,7 @@ const busy = (message: string): ThreadlogError => retryLater('run_active', messa
 
 async function takeOver({ store, runner }: LibraryDeps, state: ThreadState, agent: Agent, drive: Drive): Promise<AttemptEnd> {
   const owner = state.run?.owner
-  if (!owner || owner.kind !== 'library' || !(await store.backend.owners.isDead(owner.id)))
+  if (owner?.kind !== 'library' || !(await store.backend.owners.isDead(owner.id)))
     throw busy('A run is active on this thread.')
   return runner.recover(state, agent, 'owner-gone', drive)
 }

@@ -101,7 +101,7 @@ function feedbackCount(state: ThreadState): number {
   let count = 0
   for (let i = state.history.length - 2; i >= 0; i -= 2) {
     const entry = state.history.at(i)
-    if (!entry || entry.role !== 'request') break
+    if (entry?.role !== 'request') break
     const message = messageOf(entry)
     if (!message.parts.some((part) => part.part_kind === 'retry-feedback')) break
     count++
