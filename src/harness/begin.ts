@@ -67,6 +67,13 @@ export function request(proposal: Proposal, r: RunRequest): Proposal {
   })
 }
 
+function supersede(proposal: Proposal): Proposal {
+  const suspended = proposal.state.run
+  if (!suspended) return proposal
+  const reason = 'superseded by new input'
+  return abandonWaits(proposal).add({ type: 'run.cancelled/1', data: { run_id: suspended.runId, reason } })
+}
+
 /** The options as recorded, or the engine's defaults. */
 export function recordedOptions(payload: Payload | undefined): RunRecordOptions {
   const value = (payload?.value ?? {}) as JsonObject
@@ -76,9 +83,9 @@ export function recordedOptions(payload: Payload | undefined): RunRecordOptions 
   }
 }
 
-/** Begins a requested run on an idle or suspended thread; open waits of a suspension are given up first. */
+/** Begins a requested run on an idle or suspended thread; a suspension is given up first: its waits, then its invocation. */
 export function start(proposal: Proposal, requested: RequestedRun, agent: Agent, owner: Owner): Proposal {
-  const begun = abandonWaits(proposal.for(requested.runId, 1)).add(
+  const begun = supersede(proposal.for(requested.runId, 1)).add(
     startedEvent({
       runId: requested.runId,
       invocationId: requested.runId,

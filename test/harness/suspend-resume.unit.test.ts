@@ -122,9 +122,12 @@ test('new input on a suspended thread gives up its waits; a late result is told 
   await using threads = await open()
   const { tools } = toolbox()
   const agent = agentOf([calls(['c1', 'far', { n: 1 }]), says('moved on')], [tools.far])
-  const { waits } = await threads.run(agent, { thread: 'thread_a', input: 'go' })
+  const suspended = await threads.run(agent, { thread: 'thread_a', input: 'go' })
+  const { waits } = suspended
   const next = await threads.run(agent, { thread: 'thread_a', input: 'never mind' })
   expect(next).toMatchObject({ status: 'completed', output: 'moved on' })
+  const state = await threads.store.load(threads.thread('thread_a').stream)
+  expect(state.invocations.get(suspended.invocationId)).toMatchObject({ status: 'cancelled' })
   const receipt = await threads.submit({ provider: 'outside', continuation_id: waits[0]?.id ?? '', result: { ok: true } })
   expect(receipt.verdict).toBe('abandoned')
   expect(returnsOf((await threads.thread('thread_a').state()).messageHistory)).toEqual([['c1', 'failed']])
