@@ -1,42 +1,38 @@
 import type { StreamKey } from '../events/index.ts'
 import { cancel } from '../harness/index.ts'
-import { type Decision, Proposal, type ThreadState, type ThreadStore } from '../projections/index.ts'
+import { type Decision, Proposal, type RunState, type ThreadState, type ThreadStore } from '../projections/index.ts'
+import type { Runner } from './runner.ts'
 
 const ACTOR = { kind: 'api', id: '', source: 'cancel' }
 
 /** How long an owner has to cut its run before any node may, in milliseconds (design §7). */
 export const CANCEL_GRACE_MS = 30_000
 
-/** Asks for the end of a running run. Recorded even if its owner is gone; does nothing to a run that has ended. */
-export async function requestCancel(
-  store: ThreadStore,
-  stream: StreamKey,
-  runId: string,
-  reason: string,
-  commandId: string | null = null,
-): Promise<void> {
-  await store.commit(stream, (state) => requested(store, state, runId, reason, commandId))
+/** Asks for the end of the run that this process drives on a thread, if it does. */
+export async function cancelOwn(store: ThreadStore, stream: StreamKey, reason: string): Promise<void> {
+  await store.commit(stream, (state) =>
+    state.run?.owner.id === store.backend.owners.self ? cancelRequest(store, stream, state.run, reason, null) : undefined,
+  )
 }
 
-function requested(
+/** Recorded even if the owner is gone; nothing to do for a run that has ended or is asked already. */
+function cancelRequest(
   store: ThreadStore,
-  state: ThreadState,
-  runId: string,
+  stream: StreamKey,
+  run: RunState,
   reason: string,
   commandId: string | null,
 ): Decision | undefined {
-  const active = state.run?.runId === runId && state.run.status === 'running' && !state.run.cancel
-  if (!active) return undefined
-  const stream = state.identity?.stream ?? ''
+  if (run.status !== 'running' || run.cancel) return undefined
   const context = { stream, now: store.clock.now(), actor: ACTOR, runId: null, attempt: null, commandId }
-  return { context, drafts: [{ type: 'run.cancel-requested/1', data: { run_id: runId, command_id: commandId, reason } }] }
+  return { context, drafts: [{ type: 'run.cancel-requested/1', data: { run_id: run.runId, command_id: commandId, reason } }] }
 }
 
 /** True if nobody will cut the run any more: it was asked to stop, and its owner is gone or has had its time. */
-export async function isUncut(store: ThreadStore, state: ThreadState): Promise<boolean> {
+export async function isUncut(store: ThreadStore, runner: Runner, state: ThreadState): Promise<boolean> {
   const run = state.run
   if (run?.status !== 'running' || !run.cancel) return false
-  return store.clock.now() - run.cancel.time > CANCEL_GRACE_MS || store.backend.owners.isDead(run.owner.id)
+  return store.clock.now() - run.cancel.time > CANCEL_GRACE_MS || runner.isUndriven(run)
 }
 
 /** Cuts a run in its owner's place: open dispatched calls become unknown, the run is cancelled. */
@@ -61,7 +57,7 @@ export async function cancelThread(
 ): Promise<void> {
   await store.commit(stream, (state) => {
     const { run } = state
-    if (run?.status === 'running') return requested(store, state, run.runId, reason, commandId)
+    if (run?.status === 'running') return cancelRequest(store, stream, run, reason, commandId)
     const context = { stream, now: store.clock.now(), actor: ACTOR, runId: run?.runId ?? null, attempt: null, commandId }
     let proposal = Proposal.on(state, context)
     if (run) proposal = cancel(proposal, reason)

@@ -4,6 +4,7 @@ import type { StreamKey } from '../events/index.ts'
 import type { Agent, AttemptEnd } from '../harness/index.ts'
 import { type Tail, type ThreadState, type ThreadStore, threadStatus } from '../projections/index.ts'
 import { CANCEL_GRACE_MS, cut, isUncut } from './cancel.ts'
+import type { HttpIntake, HttpOptions, SettleRecord } from './http.ts'
 import { type Intake, type IntakeRules, startIntake } from './intake.ts'
 import type { Runner } from './runner.ts'
 import { sweep } from './sweeps.ts'
@@ -13,6 +14,8 @@ export interface ServeOptions {
   concurrency?: number
   /** Checks of results beside those of the agents' own tools. */
   validators?: Validators
+  /** Takes results over HTTP too, on this host and with a token unless told otherwise. */
+  http?: HttpOptions
   /** Who may approve and answer through a topic: without it such records are `forbidden` (R18). */
   intake?: { human?: { topic: 'results'; authorize: NonNullable<IntakeRules['authorize']> } }
   /** Milliseconds between sweeps. Default 1,000. */
@@ -28,6 +31,7 @@ interface EngineDeps {
   active: Set<string>
   agents: ReadonlyMap<string, Agent>
   submit: SubmitDeps
+  settle: SettleRecord
 }
 
 const COOL_DOWN_MS = 1_000
@@ -45,6 +49,7 @@ export class Engine implements AsyncDisposable {
   readonly #queue = new Set<StreamKey>()
   #sweeping: Promise<void> = Promise.resolve()
   #intake: Intake | undefined
+  #http: HttpIntake | undefined
   #unlisten = () => {}
 
   /** @internal Use `threadlog.serve()`. */
@@ -53,7 +58,13 @@ export class Engine implements AsyncDisposable {
     this.#o = options
   }
 
-  start(): void {
+  /** The HTTP intake, if it was asked for. */
+  get http(): HttpIntake | undefined {
+    return this.#http
+  }
+
+  async start(): Promise<void> {
+    if (this.#o.http) this.#http = await (await import('./http.ts')).serveHttp(this.#o.http, this.#d.settle)
     this.#unlisten = this.#d.tail.on(undefined, ({ stream, event }) => {
       if (!event || !WAKING.has(event.type)) return
       this.#wake(stream)
@@ -111,7 +122,7 @@ export class Engine implements AsyncDisposable {
     const state = await store.load(stream)
     const drive = { signal: this.#stop.signal }
     const status = threadStatus(state)
-    if (await isUncut(store, state)) return void (await cut(store, stream))
+    if (await isUncut(store, runner, state)) return void (await cut(store, stream))
     const agent = agents.get(state.run?.agent.name ?? '')
     if (status === 'running')
       return agent && (await this.#isAbandoned(state)) ? runner.recover(state, agent, 'owner-gone', drive) : undefined
@@ -127,10 +138,7 @@ export class Engine implements AsyncDisposable {
   /** A run nobody drives: its engine is dead, or it is ours and no attempt of this process knows of it. */
   async #isAbandoned(state: ThreadState): Promise<boolean> {
     const run = state.run
-    if (run?.owner.kind !== 'engine') return false
-    const { owners } = this.#d.store.backend
-    if (run.owner.id === owners.self) return !this.#d.active.has(run.runId)
-    return owners.isDead(run.owner.id)
+    return run?.owner.kind === 'engine' && (await this.#d.runner.isUndriven(run))
   }
 
   async #sweepForEver(): Promise<void> {
@@ -155,6 +163,7 @@ export class Engine implements AsyncDisposable {
   async close(): Promise<void> {
     this.#unlisten()
     this.#stop.abort()
+    await this.#http?.close()
     await this.#sweeping
     await Promise.all(this.#jobs.values())
     await this.#intake?.close()

@@ -3,7 +3,7 @@ import { type ThreadKey, threadStream } from '../events/index.ts'
 import { type Agent, type AttemptEnd, open, request } from '../harness/index.ts'
 import type { Delta } from '../models/index.ts'
 import { type Proposal, type ThreadState, type ThreadStore, threadStatus } from '../projections/index.ts'
-import { requestCancel } from './cancel.ts'
+import { cancelOwn } from './cancel.ts'
 import { runResult } from './results.ts'
 import type { Runner } from './runner.ts'
 import type { RunOptions, RunResult } from './types.ts'
@@ -29,26 +29,33 @@ export async function runInProcess(
   const key: ThreadKey = { application: deps.application, user: o.user ?? 'default', thread: o.thread ?? store.ids.thread() }
   const stream = threadStream(key)
   const drive = { deps: o.bindings?.deps, onDelta }
-  for (;;) {
-    const state = await store.load(stream)
-    const status = threadStatus(state)
-    if (status === 'running') {
-      const end = await takeOver(deps, state, agent, drive)
-      if (o.input === undefined) return ended(deps, stream, end)
-    } else if (status === 'resolved' && o.input === undefined)
-      return ended(deps, stream, await runner.resume(stream, agent, drive))
-    else if (status === 'waiting' && o.input === undefined) return standing(state)
-    else if (state.requested.length > 0) throw busy('Runs are queued on this thread.')
-    else return fresh(deps, key, agent, o, drive)
+  const stopCancelling = cancelOn(deps, stream, o.signal)
+  try {
+    for (;;) {
+      const state = await store.load(stream)
+      const status = threadStatus(state)
+      if (o.signal?.aborted) throw aborted()
+      if (status === 'running') {
+        const end = await takeOver(deps, state, agent, drive)
+        if (o.input === undefined) return await ended(deps, stream, end)
+      } else if (status === 'resolved' && o.input === undefined)
+        return await ended(deps, stream, await runner.resume(stream, agent, drive))
+      else if (status === 'waiting' && o.input === undefined) return standing(state)
+      else if (state.requested.length > 0) throw busy('Runs are queued on this thread.')
+      else return await fresh(deps, key, agent, o, drive)
+    }
+  } finally {
+    stopCancelling()
   }
 }
 
+const aborted = (): ThreadlogError => reject('aborted', 'The signal was aborted before the run began.')
+
 const busy = (message: string): ThreadlogError => retryLater('run_active', message, { hint: 'Wait for it to end, or cancel it.' })
 
-async function takeOver({ store, runner }: LibraryDeps, state: ThreadState, agent: Agent, drive: Drive): Promise<AttemptEnd> {
-  const owner = state.run?.owner
-  if (owner?.kind !== 'library' || !(await store.backend.owners.isDead(owner.id)))
-    throw busy('A run is active on this thread.')
+async function takeOver({ runner }: LibraryDeps, state: ThreadState, agent: Agent, drive: Drive): Promise<AttemptEnd> {
+  const { run } = state
+  if (run?.owner.kind !== 'library' || !(await runner.isUndriven(run))) throw busy('A run is active on this thread.')
   return runner.recover(state, agent, 'owner-gone', drive)
 }
 
@@ -61,20 +68,14 @@ async function fresh(deps: LibraryDeps, key: ThreadKey, agent: Agent, o: RunOpti
   const options = { toolRecovery: o.toolRecovery ?? 'declared', toolErrors: o.toolErrors ?? 'throw' } as const
   const wanted = { runId, agent: agent.name, input: o.input ?? null, options, commandId: null }
   const before = (proposal: Proposal) => request(open(proposal, key), wanted)
-  const cancelling = cancelOn(deps, stream, runId, o.signal)
-  try {
-    return await ended(deps, stream, await runner.start(stream, runId, agent, drive, before))
-  } finally {
-    cancelling()
-  }
+  return ended(deps, stream, await runner.start(stream, runId, agent, drive, before))
 }
 
 /** Turns an abort of the caller's signal into a cancel of the run. */
-function cancelOn({ store }: LibraryDeps, stream: string, runId: string, signal: AbortSignal | undefined): () => void {
+function cancelOn({ store }: LibraryDeps, stream: string, signal: AbortSignal | undefined): () => void {
   if (!signal) return () => {}
-  const cancel = () => void requestCancel(store, stream, runId, 'aborted by its caller', null).catch(() => {})
+  const cancel = () => void cancelOwn(store, stream, 'aborted by its caller').catch(() => {})
   signal.addEventListener('abort', cancel, { once: true })
-  if (signal.aborted) throw reject('aborted', 'The signal was aborted before the run began.')
   return () => signal.removeEventListener('abort', cancel)
 }
 

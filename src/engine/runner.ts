@@ -2,7 +2,14 @@ import { retryLater } from '../base/index.ts'
 import type { Actor, Owner, StreamKey } from '../events/index.ts'
 import { type Agent, type AttemptEnd, recover, resume, runAttempt, start } from '../harness/index.ts'
 import type { Delta } from '../models/index.ts'
-import { type Proposal, type Tail, type ThreadState, type ThreadStore, threadStatus } from '../projections/index.ts'
+import {
+  type Proposal,
+  type RunState,
+  type Tail,
+  type ThreadState,
+  type ThreadStore,
+  threadStatus,
+} from '../projections/index.ts'
 
 export interface RunnerOptions {
   store: ThreadStore
@@ -61,12 +68,21 @@ export class Runner {
     })
   }
 
+  /** True if nobody drives the run: its owner is gone, or is this process and no attempt of it knows of the run. */
+  async isUndriven(run: RunState): Promise<boolean> {
+    const { owners } = this.#o.store.backend
+    return run.owner.id === owners.self ? !this.#o.active.has(run.runId) : owners.isDead(run.owner.id)
+  }
+
   async #waitOutStarts(state: ThreadState, signal: AbortSignal | undefined): Promise<void> {
     const { store, maxSkewMs = 5_000 } = this.#o
     const open = [...(state.batch?.calls.values() ?? [])].flatMap((call) =>
       call.settled || !call.dispatch ? [] : [call.dispatch],
     )
-    if (open.length === 0 || (await store.backend.owners.isProvenDead(state.run?.owner.id ?? ''))) return
+    const owner = state.run?.owner.id ?? ''
+    const { owners } = store.backend
+    // An attempt of this process begins its calls in the very turn in which it learns that they are dispatched.
+    if (open.length === 0 || owner === owners.self || (await owners.isProvenDead(owner))) return
     const until = Math.max(...open.map((dispatch) => dispatch.time + dispatch.startByMs)) + maxSkewMs
     await store.clock.sleep(Math.max(0, until - store.clock.now()), signal)
   }
@@ -85,7 +101,8 @@ export class Runner {
     active.add(runId)
     try {
       const end = await runAttempt({ store, tail, agent, owner, actor, stream, runId, attempt, ...o }, begin)
-      await store.snapshot(stream)
+      // A cache: a full or locked disk must not make a failure of a run that has ended.
+      await store.snapshot(stream).catch(() => {})
       return end
     } finally {
       active.delete(runId)

@@ -1,4 +1,4 @@
-import { reject } from '../base/index.ts'
+import { reject, retryLater } from '../base/index.ts'
 import { type StreamKey, type ThreadKey, threadStream } from '../events/index.ts'
 import type { Agent } from '../harness/index.ts'
 import type { RecordedEvent } from '../log/index.ts'
@@ -52,7 +52,7 @@ export class ThreadHandle {
     const { reason = 'cancelled', commandId = null } = o
     await this.#existing()
     await cancelThread(this.#d.store, this.stream, reason, commandId)
-    if (await isUncut(this.#d.store, await this.#existing())) await cut(this.#d.store, this.stream)
+    if (await isUncut(this.#d.store, this.#d.runner, await this.#existing())) await cut(this.#d.store, this.stream)
   }
 
   /**
@@ -66,8 +66,8 @@ export class ThreadHandle {
     if (!run) return undefined
     const agent = agents.get(run.agent.name)
     if (!agent) throw reject('agent_unknown', `This process has no agent ${run.agent.name}.`, { path: 'agents' })
-    if (run.status === 'running' && !(await store.backend.owners.isDead(run.owner.id)))
-      throw reject('owner_alive', 'The owner of the run is alive.', { details: { owner: run.owner.id } })
+    if (run.status === 'running' && !(await runner.isUndriven(run)))
+      throw retryLater('owner_alive', 'The owner of the run is alive.', { details: { owner: run.owner.id } })
     const end =
       run.status === 'running' ? await runner.recover(state, agent, 'asked for') : await runner.resume(this.stream, agent)
     return end.is === 'ended' ? runResult(await store.load(this.stream), end.end) : undefined

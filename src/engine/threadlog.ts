@@ -6,12 +6,13 @@ import {
   approval,
   denial,
   encodeReceipt,
-  parseResult,
+  humanContext,
   type Receipt,
-  refused,
   type Submission,
+  type SubmitContext,
   type SubmitDeps,
   settleResult,
+  submitRecord,
 } from '../continuations/index.ts'
 import { type ThreadKey, threadStream } from '../events/index.ts'
 import { type Agent, open, request } from '../harness/index.ts'
@@ -144,11 +145,12 @@ export class Threadlog implements AsyncDisposable {
         active: this.#active,
         agents: this.#agents,
         submit: this.#submitDeps(),
+        settle: (record, context) => this.#settleRecord(record, context),
       },
       o,
     )
     this.#engines.add(engine)
-    engine.start()
+    await engine.start()
     return engine
   }
 
@@ -159,12 +161,15 @@ export class Threadlog implements AsyncDisposable {
   }
 
   /** Submits a result as a provider does; the same record as on the results topic. The receipt says what became of it. */
-  async submit(result: JsonObject | string | Uint8Array, o: { by?: string; commandId?: string } = {}): Promise<Receipt> {
+  submit(result: JsonObject | string | Uint8Array, o: { by?: string; commandId?: string } = {}): Promise<Receipt> {
+    const actor = { kind: 'provider', id: o.by ?? '', source: 'api' }
     const source = apiSource('submit', o.commandId ?? this.#ids.token())
-    const parsed = parseResult(result)
-    return 'submission' in parsed
-      ? this.#settle(parsed.submission, source, o.by ?? '')
-      : this.#published(refused(source, parsed, parsed.refusal).receipt)
+    return this.#settleRecord(result, { actor, source, authority: { allows: () => true } })
+  }
+
+  async #settleRecord(record: JsonObject | string | Uint8Array, context: SubmitContext): Promise<Receipt> {
+    this.#open()
+    return this.#published((await submitRecord(this.#strictDeps(), record, context)).receipt)
   }
 
   /** Lets a proposed call run. Quote `digest` (of the wait) so that the approval counts for what was shown. */
@@ -183,16 +188,10 @@ export class Threadlog implements AsyncDisposable {
     return this.#decide('answer', answer(waitId, value, { digest: o.digest }), o)
   }
 
-  #decide(api: string, submission: Submission, o: Decision): Promise<Receipt> {
-    return this.#settle(submission, apiSource(api, o.commandId ?? this.#ids.token()), o.by ?? '', 'human')
-  }
-
-  async #settle(submission: Submission, source: ReturnType<typeof apiSource>, by: string, kind = 'provider'): Promise<Receipt> {
+  async #decide(api: string, submission: Submission, o: Decision): Promise<Receipt> {
     this.#open()
-    const context = { actor: { kind, id: by, source: 'api' }, source, authority: { allows: () => true } }
-    const deps = this.#submitDeps()
-    const { receipt } = await settleResult({ ...deps, validators: strict(deps.validators) }, submission, context)
-    return this.#published(receipt)
+    const context = humanContext(o.by ?? '', api, o.commandId ?? this.#ids.token())
+    return this.#published((await settleResult(this.#strictDeps(), submission, context)).receipt)
   }
 
   async #published(receipt: Receipt): Promise<Receipt> {
@@ -205,6 +204,12 @@ export class Threadlog implements AsyncDisposable {
     const { store, application } = this
     const validators = resultValidators(() => [...this.#agents.values(), ...this.#guests])
     return { store, application, lookup: waitLookup(this.backend.tables), validators }
+  }
+
+  /** For callers of the API: what this process cannot check it does not accept. */
+  #strictDeps(): SubmitDeps {
+    const deps = this.#submitDeps()
+    return { ...deps, validators: strict(deps.validators) }
   }
 
   /** A thread by its id (of the default user), or by user and id. */

@@ -223,7 +223,11 @@ class Attempt {
       data: { step: this.#state?.run?.step ?? 0, model: agent.model.modelId, settings_digest: Payload.of({}).digest },
     }
     const next = await this.#commit((proposal) => proposal.add(failedEvent(proposal, outcome), again))
-    if (next === 'model') await store.clock.sleep(outcome.retryAfterMs ?? BACKOFF_MS * 2 ** failures, this.#cut.signal)
+    if (next === 'model')
+      await store.clock.sleep(
+        outcome.retryAfterMs ?? BACKOFF_MS * 2 ** failures,
+        AbortSignal.any([this.#closing, this.#cut.signal]),
+      )
     return next
   }
 }

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
 import { openThreadlog, type RunHandle, type Threadlog, type Wait } from '../../src/index.ts'
 import { threadStatus } from '../../src/projections/index.ts'
-import { checkStream, dispatchedCalls } from '../support/processes/checks.ts'
+import { checkStream, codeOf, dispatchedCalls } from '../support/processes/checks.ts'
 import { Child } from '../support/processes/child.ts'
 import { effects } from '../support/processes/ledger.ts'
 import { type Place, places, seeded } from '../support/processes/place.ts'
@@ -158,6 +158,24 @@ test('the owner freezes, is asked to stop, and dies: another engine cuts, and no
   await threads.serve({ sweepMs: 20 })
   expect(await expectOneEnd(threads, run)).toBe('cancelled')
   expect(effects(files.ledger)).toHaveLength(1)
+})
+
+test('aborting the signal of a run cancels it, also one that resumes', async () => {
+  const files = place()
+  const threads = await open(files, true)
+  const steps = [[{ id: 'c1', name: 'ask' }], [{ id: 'c2', name: 'stall' }]] as const
+  const { waits } = await threads.run('worker', { thread: 'abort_1', input: script(...steps) })
+  await late(threads, waits[0] as Wait)
+  const caller = new AbortController()
+  const running = threads.run('worker', { thread: 'abort_1', signal: caller.signal })
+  await until(() => effects(files.ledger).length === 1)
+  caller.abort()
+  expect(await running).toMatchObject({ status: 'cancelled' })
+  expect(await codeOf(() => threads.run('worker', { thread: 'abort_1', input: script('never'), signal: caller.signal }))).toBe(
+    'aborted',
+  )
+  const state = await checkStream(threads.store, threads.thread('abort_1').stream)
+  expect([...state.runs].map(([, end]) => end.status)).toEqual(['suspended', 'cancelled'])
 })
 
 test('cancels that race results: each thread has one end, and a cancel is never lost', async () => {

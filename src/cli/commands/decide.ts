@@ -10,7 +10,9 @@ import { jsonArgument } from '../inputs.ts'
 import { isInteractive } from '../io.ts'
 import { writing } from '../logs.ts'
 import { action, common, type Session } from '../options.ts'
+import type { PayloadForm } from '../payloads.ts'
 import { showReceipt } from '../receipt-view.ts'
+import { visibleJson } from '../visible.ts'
 import { findWaitView, type WaitView, waitLines } from '../wait-view.ts'
 
 interface Quoted {
@@ -49,7 +51,7 @@ export function approveCommand(program: Command, session: Session): void {
     const overrideArgs = o.overrideArgs === undefined ? undefined : objectOf(await jsonArgument(o.overrideArgs, '--override-args'))
     return deciding(context, id, 'approval', async (threads, view) => {
       const shown = view.wait.item.proposal_digest
-      if (!o.yes && !(await confirmed(context, view, overrideArgs))) return undefined
+      if (!o.yes && !(await confirmed(context, view, o.payloads ?? 'full', overrideArgs))) return undefined
       return threads.approve(view.wait.id, { ...decisionOf(o), digest: digest ?? shown, overrideArgs })
     })
   })
@@ -114,11 +116,11 @@ function deciding(
   })
 }
 
-async function confirmed({ io, payloads, signal, timeText }: Context, view: WaitView, overrideArgs: JsonObject | undefined): Promise<boolean> {
-  // Whoever approves has to see all of it.
-  const form = payloads === 'none' ? 'none' : 'full'
-  for (const line of waitLines(view, form, (ms) => timeText.call({ time: 'iso' }, ms))) io.note(line)
-  if (overrideArgs) io.note(`${'instead'.padEnd(12)}${JSON.stringify(overrideArgs)}`)
+/** Shows all of the proposal on standard error, and asks. */
+async function confirmed(context: Context, view: WaitView, form: PayloadForm, overrideArgs: JsonObject | undefined): Promise<boolean> {
+  const { io, signal } = context
+  for (const line of waitLines(view, form, (ms) => context.timeText(ms))) io.note(line)
+  if (overrideArgs) io.note(`${'instead'.padEnd(12)}${visibleJson(overrideArgs)}`)
   const prompt = createInterface({ input: process.stdin, output: process.stderr })
   try {
     const reply = await prompt.question('Approve this call? [y/N] ', { signal })

@@ -1,0 +1,156 @@
+import { randomUUID, timingSafeEqual } from 'node:crypto'
+import type { AddressInfo } from 'node:net'
+import { createAdaptorServer } from '@hono/node-server'
+import { Hono } from 'hono'
+import {
+  isJsonObject,
+  isThreadlogError,
+  type JsonObject,
+  parseJson,
+  reject,
+  sha256,
+  systemIds,
+  ThreadlogError,
+} from '../base/index.ts'
+import { apiSource, HUMAN_PROVIDER, MAX_RECORD_BYTES, type Receipt, type SubmitContext } from '../continuations/index.ts'
+
+export interface HttpOptions {
+  /** Default 0: any free port. */
+  port?: number
+  /** Default `127.0.0.1`. */
+  host?: string
+  /** Bearer token every request must carry. Default: `THREADLOG_TOKEN`, else one made at start; see `engine.http.token`. */
+  token?: string
+}
+
+/** Where results are taken over HTTP. */
+export interface HttpIntake {
+  readonly url: string
+  readonly token: string
+  close(): Promise<void>
+}
+
+/** Settles one record and publishes its receipt. */
+export type SettleRecord = (record: Uint8Array, context: SubmitContext) => Promise<Receipt>
+
+const STATUS: Partial<Record<Receipt['verdict'], 400 | 403 | 404 | 409 | 410 | 413 | 422 | 423>> = {
+  unreadable: 400,
+  forbidden: 403,
+  unknown: 404,
+  conflict: 409,
+  'proposal-changed': 409,
+  'schema-mismatch': 409,
+  late: 410,
+  cancelled: 410,
+  expired: 410,
+  abandoned: 410,
+  'too-large': 413,
+  invalid: 422,
+  quarantined: 423,
+}
+
+/**
+ * `POST /results`: one result as plain JSON (the record of topic `results`) or as a CloudEvent 1.0, structured
+ * (`application/cloudevents+json`) or binary (`ce-*` headers). The answer is the receipt; its status follows the verdict, and 200 means
+ * accepted or duplicate. The CloudEvent's source and id, or the header `idempotency-key`, name the submission: sent again it gets the
+ * verdict it got.
+ * @throws ThreadlogError `http_unavailable` when the port cannot be had
+ */
+export async function serveHttp(o: HttpOptions, settle: SettleRecord): Promise<HttpIntake> {
+  const token = o.token ?? process.env['THREADLOG_TOKEN'] ?? systemIds.token()
+  const host = o.host ?? '127.0.0.1'
+  const server = createAdaptorServer({ fetch: routes(token, settle).fetch })
+  await new Promise<void>((resolve, refuse) => {
+    server.once('error', (cause) => refuse(unavailable(host, o.port ?? 0, cause)))
+    server.listen(o.port ?? 0, host, resolve)
+  })
+  const { port } = server.address() as AddressInfo
+  const close = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve())
+      if ('closeIdleConnections' in server) server.closeIdleConnections()
+    })
+  return { url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`, token, close }
+}
+
+const unavailable = (host: string, port: number, cause: unknown) =>
+  new ThreadlogError('http_unavailable', {
+    disposition: 'reject',
+    message: 'The HTTP intake cannot listen there.',
+    path: 'http.port',
+    expected: 'a free port, or 0 for any',
+    details: { host, port },
+    cause,
+  })
+
+function routes(token: string, settle: SettleRecord): Hono {
+  const app = new Hono()
+  app.use(async (c, next) => {
+    const given = c.req.header('authorization') ?? ''
+    if (!timingSafeEqual(sha256(given), sha256(`Bearer ${token}`)))
+      return c.json(
+        errorBody(reject('unauthorized', 'The request carries no valid token.', { expected: 'authorization: Bearer <token>' })),
+        401,
+      )
+    return next()
+  })
+  app.post('/results', async (c) => {
+    const { record, id } = recordIn(await bodyOf(c.req.raw), (name) => c.req.header(name))
+    const context: SubmitContext = {
+      actor: { kind: 'provider', id: '', source: 'http' },
+      source: apiSource('http', id ?? randomUUID()),
+      authority: { allows: (provider) => provider !== HUMAN_PROVIDER },
+    }
+    const receipt = await settle(record, context)
+    return c.json(receipt, STATUS[receipt.verdict] ?? 200)
+  })
+  app.notFound((c) => c.json(errorBody(reject('not_found', 'There is nothing here.', { expected: 'POST /results' })), 404))
+  app.onError((error, c) => {
+    const known = isThreadlogError(error)
+      ? error
+      : new ThreadlogError('unexpected', { disposition: 'retry', message: 'The request failed.' })
+    return c.json(errorBody(known), known.disposition === 'retry' ? 503 : 500)
+  })
+  return app
+}
+
+/** Bytes read and thrown away of a body that is too large, so that its sender gets to see the answer. */
+const DRAIN_BYTES = 32 * MAX_RECORD_BYTES
+/** A CloudEvent around a record, escapes and base64 included. */
+const ENVELOPE_FACTOR = 2
+
+/** The body, or enough of it to be judged too large. */
+async function bodyOf(request: Request): Promise<Uint8Array> {
+  const kept: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of request.body ?? []) {
+    if (size <= ENVELOPE_FACTOR * MAX_RECORD_BYTES) kept.push(chunk)
+    size += chunk.byteLength
+    if (size > DRAIN_BYTES) break
+  }
+  return Buffer.concat(kept)
+}
+
+const errorBody = (error: ThreadlogError) => ({ error: error.toJSON() as JsonObject })
+
+/** The result record in a request, and what names the submission. What is no CloudEvent is taken as it is: judging is not done here. */
+function recordIn(
+  body: Uint8Array,
+  header: (name: string) => string | undefined,
+): { record: Uint8Array; id: string | undefined } {
+  const key = header('idempotency-key')
+  const id = header('ce-id')
+  if (id !== undefined) return { record: body, id: `${header('ce-source') ?? ''}#${id}` }
+  if (!header('content-type')?.startsWith('application/cloudevents+json')) return { record: body, id: key }
+  try {
+    const event = parseJson(body)
+    if (!isJsonObject(event) || typeof event['id'] !== 'string') return { record: body, id: key }
+    const data =
+      typeof event['data_base64'] === 'string'
+        ? Buffer.from(event['data_base64'], 'base64')
+        : JSON.stringify(event['data'] ?? null)
+    return { record: Buffer.from(data), id: `${String(event['source'] ?? '')}#${event['id']}` }
+  } catch {
+    return { record: body, id: key }
+  }
+}
