@@ -1,6 +1,6 @@
 import { isThreadlogError, type JsonValue, Payload } from '../base/index.ts'
 import type { Actor, EventDraft, Source, StreamKey } from '../events/index.ts'
-import { type Decision, findWait, type ThreadStore, type Wait } from '../projections/index.ts'
+import { type Decision, findWait, type ThreadState, type ThreadStore, type Wait } from '../projections/index.ts'
 import type { Judgement, Verdict } from './judgement.ts'
 import { makeReceipt, type Receipt, type Submitted } from './receipt.ts'
 import { parseResult, type ResultLimits, type Submission } from './result.ts'
@@ -26,6 +26,8 @@ export interface SubmitDeps {
   /** The application meant by a submission that names none. */
   readonly application: string
   readonly limits?: ResultLimits
+  /** Appends what `decide` decides, however often the thread changes meanwhile. Default: `store.commit`. */
+  commit?(stream: StreamKey, decide: (state: ThreadState) => Decision | undefined): Promise<unknown>
 }
 
 /** Who submits, through which way in, and what that way in is entitled to. */
@@ -113,7 +115,7 @@ async function acceptable(deps: SubmitDeps, wait: Wait, { outcome }: Submission)
 }
 
 async function append(
-  { store }: SubmitDeps,
+  { store, commit = (at, decide) => store.commit(at, decide, Number.POSITIVE_INFINITY) }: SubmitDeps,
   { stream, continuationId }: Located,
   submission: Submission,
   { actor, source }: SubmitContext,
@@ -124,16 +126,12 @@ async function append(
   const context = { stream, now, actor, runId: null, attempt: null, commandId: source.command_id }
   let judgement: Judgement = { verdict: 'unknown' }
   try {
-    await store.commit(
-      stream,
-      (state): Decision | undefined => {
-        judgement = look({ state, quarantined: false })
-        if (judgement.verdict !== 'accepted' || judgement.recorded) return undefined
-        const wait = findWait(state, continuationId) as Wait
-        return { context, drafts: [outcomeDraft(wait, submission, source, outcome)] }
-      },
-      Number.POSITIVE_INFINITY,
-    )
+    await commit(stream, (state): Decision | undefined => {
+      judgement = look({ state, quarantined: false })
+      if (judgement.verdict !== 'accepted' || judgement.recorded) return undefined
+      const wait = findWait(state, continuationId) as Wait
+      return { context, drafts: [outcomeDraft(wait, submission, source, outcome)] }
+    })
     return judgement
   } catch (error) {
     if (isThreadlogError(error, 'thread_quarantined')) return { verdict: 'quarantined' }

@@ -2,7 +2,7 @@ import { isThreadlogError, type ThreadlogError } from '../base/index.ts'
 import type { SubmitDeps, Validators } from '../continuations/index.ts'
 import type { StreamKey } from '../events/index.ts'
 import type { Agent, AttemptEnd } from '../harness/index.ts'
-import { type Tail, type ThreadState, type ThreadStore, threadStatus } from '../projections/index.ts'
+import { type Decision, type Tail, type ThreadState, type ThreadStore, threadStatus } from '../projections/index.ts'
 import { CANCEL_GRACE_MS, cut, isUncut } from './cancel.ts'
 import type { HttpIntake, HttpOptions, SettleRecord } from './http.ts'
 import { type Intake, type IntakeRules, startIntake } from './intake.ts'
@@ -58,6 +58,10 @@ export class Engine implements AsyncDisposable {
     this.#o = options
   }
 
+  get #concurrency(): number {
+    return this.#o.concurrency ?? 64
+  }
+
   /** The HTTP intake, if it was asked for. */
   get http(): HttpIntake | undefined {
     return this.#http
@@ -72,7 +76,14 @@ export class Engine implements AsyncDisposable {
     })
     const { store, submit } = this.#d
     const rules = { authorize: this.#o.intake?.human?.authorize }
-    this.#intake = startIntake({ ...submit, rules, backend: store.backend, onError: (error) => this.#problem('intake', error) })
+    const commit = this.commitOutcome.bind(this)
+    this.#intake = startIntake({
+      ...submit,
+      commit,
+      rules,
+      backend: store.backend,
+      onError: (error) => this.#problem('intake', error),
+    })
     this.#sweeping = this.#sweepForEver()
   }
 
@@ -92,24 +103,52 @@ export class Engine implements AsyncDisposable {
 
   #fill(): void {
     for (const stream of this.#queue) {
-      if (this.#jobs.size >= (this.#o.concurrency ?? 64)) return
+      if (this.#jobs.size >= this.#concurrency) return
       this.#queue.delete(stream)
-      const job = this.#work(stream).finally(() => {
-        this.#jobs.delete(stream)
-        if (this.#again.delete(stream)) this.#queue.add(stream)
-        if (!this.#stop.signal.aborted) this.#fill()
-      })
-      this.#jobs.set(stream, job)
+      this.#launch(stream, () => this.#step(stream))
     }
   }
 
-  /** Drives one thread as far as it goes now. */
-  async #work(stream: StreamKey): Promise<void> {
-    try {
-      while (!this.#stop.signal.aborted) {
-        const end = await this.#step(stream)
-        if (end?.is !== 'ended') return
+  #launch(stream: StreamKey, first: () => Promise<AttemptEnd | undefined>): void {
+    const job = this.#work(stream, first).finally(() => {
+      this.#jobs.delete(stream)
+      if (this.#again.delete(stream)) this.#queue.add(stream)
+      if (!this.#stop.signal.aborted) this.#fill()
+    })
+    this.#jobs.set(stream, job)
+  }
+
+  /**
+   * Appends the outcome of a wait. If it is the last of its batch and this engine can run the thread now, the run resumes in the same
+   * commit (R11). Resolves when the fate of that commit is known.
+   */
+  async commitOutcome(stream: StreamKey, decide: (state: ThreadState) => Decision | undefined): Promise<void> {
+    const { store, runner, agents } = this.#d
+    const { run } = await store.load(stream)
+    const agent = agents.get(run?.agent.name ?? '')
+    const fits = agent && run?.status === 'suspended' && run.blocked?.revision !== agent.revision
+    if (!fits || this.#stop.signal.aborted || this.#jobs.has(stream) || this.#jobs.size >= this.#concurrency) {
+      await store.commit(stream, decide, Number.POSITIVE_INFINITY)
+      return
+    }
+    const begun = Promise.withResolvers<void>()
+    const drive = { signal: this.#stop.signal, onBegun: begun.resolve }
+    this.#launch(stream, async () => {
+      try {
+        return await runner.answer(stream, agent, decide, drive)
+      } catch (error) {
+        begun.reject(error)
+        throw error
       }
+    })
+    await begun.promise
+  }
+
+  /** Drives one thread as far as it goes now. */
+  async #work(stream: StreamKey, first: () => Promise<AttemptEnd | undefined>): Promise<void> {
+    try {
+      let end = await first()
+      while (end?.is === 'ended' && !this.#stop.signal.aborted) end = await this.#step(stream)
     } catch (error) {
       if (!isThreadlogError(error, 'thread_quarantined')) this.#problem(`thread ${stream}`, error)
       // A sweep finds the thread again; a pause keeps a standing fault from spinning.

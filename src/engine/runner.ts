@@ -3,6 +3,7 @@ import type { Actor, Owner, StreamKey } from '../events/index.ts'
 import { type Agent, type AttemptEnd, recover, resume, runAttempt, start } from '../harness/index.ts'
 import type { Delta } from '../models/index.ts'
 import {
+  type Decision,
   type Proposal,
   type RunState,
   type Tail,
@@ -26,6 +27,7 @@ export interface DriveOptions {
   deps?: unknown
   signal?: AbortSignal
   onDelta?: (delta: Delta) => void
+  onBegun?: () => void
 }
 
 /** Begins, resumes and recovers runs for one owner: the same steps for library and engine. */
@@ -52,6 +54,27 @@ export class Runner {
     return this.#drive(stream, runId, 1, agent, o, (proposal) =>
       threadStatus(proposal.state) === 'resolved' ? resume(proposal, runId, agent, this.#o.owner) : undefined,
     )
+  }
+
+  /**
+   * Records the outcome of a wait and, if no other wait is open, resumes the run in the same commit (R11).
+   * @param decide the outcome's event, decided on the current state; undefined when there is nothing to record
+   */
+  answer(
+    stream: StreamKey,
+    agent: Agent,
+    decide: (state: ThreadState) => Decision | undefined,
+    o: DriveOptions,
+  ): Promise<AttemptEnd> {
+    const runId = this.#o.store.ids.run()
+    return this.#drive(stream, runId, 1, agent, o, (proposal) => {
+      const decision = decide(proposal.state)
+      if (!decision) return undefined
+      const { actor, commandId } = decision.context
+      const by = { actor, causation: commandId ? { command_id: commandId, source: null } : null }
+      const answered = proposal.add(...decision.drafts.map((draft) => ({ ...draft, by })))
+      return threadStatus(answered.state) === 'resolved' ? resume(answered, runId, agent, this.#o.owner) : answered
+    })
   }
 
   /** Takes over a running run whose owner is gone. Waits first until no effect of the dead owner can still start (R20). */

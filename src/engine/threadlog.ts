@@ -209,7 +209,8 @@ export class Threadlog implements AsyncDisposable {
   /** For callers of the API: what this process cannot check it does not accept. */
   #strictDeps(): SubmitDeps {
     const deps = this.#submitDeps()
-    return { ...deps, validators: strict(deps.validators) }
+    const [engine] = this.#engines
+    return { ...deps, validators: strict(deps.validators), ...(engine ? { commit: engine.commitOutcome.bind(engine) } : {}) }
   }
 
   /** A thread by its id (of the default user), or by user and id. */

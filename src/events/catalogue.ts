@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Actor, Causation } from './actor.ts'
 import { choice, count, flag, hash, instant, json, optional, record, text } from './fields.ts'
 
 // Everything that can happen to a thread (design §5). A change of meaning is a new type with the next number, never an edit.
@@ -165,8 +166,16 @@ export const eventTypes = Object.keys(catalogue) as EventType[]
 /** The fields of an event of type `T`. */
 export type EventData<T extends EventType> = z.infer<(typeof catalogue)[T]>
 
-/** What a decider proposes: a type and its fields. Absent values are null. */
-export type EventDraft<T extends EventType = EventType> = { [K in T]: { readonly type: K; readonly data: EventData<K> } }[T]
+/** An outsider whose act is committed together with a run's: such an event names neither run nor attempt. */
+export interface Outsider {
+  readonly actor: Actor
+  readonly causation: Causation | null
+}
+
+/** What a decider proposes: a type and its fields. Absent values are null. `by` is set when another than the deciding one acted. */
+export type EventDraft<T extends EventType = EventType> = {
+  [K in T]: { readonly type: K; readonly data: EventData<K>; readonly by?: Outsider }
+}[T]
 
 export type Owner = z.infer<typeof owner>
 export type Source = z.infer<typeof source>

@@ -1,16 +1,9 @@
 import type { Type } from 'avsc'
 import { fatal, reject, type ThreadlogError } from '../base/index.ts'
-import type { EventDraft } from './catalogue.ts'
+import type { Actor, Causation } from './actor.ts'
+import type { EventDraft, Outsider } from './catalogue.ts'
 import { COMMIT_LIMITS, type Commit, type EncodedEvent } from './commit.ts'
-import {
-  type Actor,
-  type Causation,
-  type Envelope,
-  type EventHash,
-  envelope as envelopeShape,
-  type LogEvent,
-  type StreamKey,
-} from './envelope.ts'
+import { type Envelope, type EventHash, envelope as envelopeShape, type LogEvent, type StreamKey } from './envelope.ts'
 import { fitOf } from './fit.ts'
 import { fileSchemas, type SchemaSource } from './schema-source.ts'
 import { type Reader, typeTable, type Writer } from './type-table.ts'
@@ -87,7 +80,8 @@ export function eventCodec(source: SchemaSource): EventCodec {
       if (!writer) throw noSuchType(index)
       const data = writer.fit(draft.data, `$.events[${index}].data`)
       const commit = { ...common.commit, index }
-      const envelope: Envelope = { ...common, type: draft.type, version: base + index + 1, commit, previous: head }
+      const origin = draft.by ? outsider(draft.by, meta, index) : common
+      const envelope: Envelope = { ...origin, type: draft.type, version: base + index + 1, commit, previous: head }
       const bytes = encode(writer, { envelope, data })
       total += bytes.length
       if (total > COMMIT_LIMITS.bytes) throw tooLarge('bytes', total)
@@ -96,6 +90,9 @@ export function eventCodec(source: SchemaSource): EventCodec {
     }
     return { id, stream, base, previous, records }
   }
+
+  const outsider = ({ actor, causation }: Outsider, meta: CommitMeta, index: number): Envelope =>
+    fitEnvelope(envelopeOf({ ...meta, actor, causation, run_id: null, attempt: null }, 1), `$.events[${index}].by`) as Envelope
 
   function decodeEvent(bytes: Uint8Array): LogEvent {
     const record = bufferOf(bytes)

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { canonicalJson, reject, sha256Hex } from '../base/index.ts'
+import { actor, causation } from './actor.ts'
 import type { EventDraft, EventType } from './catalogue.ts'
 import { choice, commitId, count, hash, instant, optional, record, text } from './fields.ts'
 
@@ -9,10 +10,6 @@ export type StreamKey = string
 export type EventHash = string
 /** The `previous` of a stream's first event. */
 export const ZERO_HASH: EventHash = '0'.repeat(64)
-
-/** Who caused an event: `kind` library · engine · human · provider · operator, an id within it, and the way in. */
-export const actor = record('Actor', { kind: text, id: text, source: text })
-const causation = record('Causation', { command_id: optional(text), source: optional(text) })
 
 /** What stands before the fields of every event, inside the hashed body. */
 export const envelope = record('Envelope', {
@@ -30,8 +27,6 @@ export const envelope = record('Envelope', {
 })
 
 export type Envelope = z.infer<typeof envelope>
-export type Actor = z.infer<typeof actor>
-export type Causation = z.infer<typeof causation>
 
 /** One event as it stands in the log: envelope, fields, and the hash of its body. */
 export type LogEvent<T extends EventType = EventType> = Omit<Envelope, 'type'> & EventDraft<T> & { readonly hash: EventHash }

@@ -1,3 +1,4 @@
+export type { Actor, Causation } from './actor.ts'
 export * from './catalogue.ts'
 export * from './codec.ts'
 export * from './commit.ts'

@@ -1,6 +1,6 @@
 import { type JsonValue, Payload } from '../base/index.ts'
-import type { Actor, EventDraft, Owner, StreamKey } from '../events/index.ts'
-import { isoTimestamp } from '../messages/index.ts'
+import { type Actor, COMMIT_LIMITS, type EventDraft, type Owner, type StreamKey } from '../events/index.ts'
+import { isoTimestamp, type ResponseMessage, toolCalls } from '../messages/index.ts'
 import { type Delta, type ModelOutcome, streamResponse } from '../models/index.ts'
 import {
   type DecisionContext,
@@ -32,6 +32,8 @@ export interface AttemptOptions {
   /** Aborting stops the attempt after what is in flight has settled; the run stays for whoever recovers it. */
   signal?: AbortSignal
   onDelta?: (delta: Delta) => void
+  /** Called when the fate of the first commit is known, whatever it is. */
+  onBegun?: () => void
 }
 
 /** How an attempt ended: with its run, without having begun, overtaken by another attempt, or stopped with this process. */
@@ -46,6 +48,8 @@ export const START_BY_MS = 5_000
 const MODEL_RETRIES = 2
 const BACKOFF_MS = 500
 const DRAIN_MS = 5_000
+/** Calls of one response: suspended, resumed or given up, each is two events of one commit. */
+const MAX_CALLS = 200
 
 /**
  * The only loop that runs agents (design §7): begins, resumes or recovers a run with `begin`, then acts until the run has ended.
@@ -82,6 +86,7 @@ class Attempt {
     })
     try {
       let next = await this.#commit(begin, true)
+      this.#o.onBegun?.()
       while (next === 'model' || next === 'calls') next = next === 'model' ? await this.#askModel() : await this.#awaitCalls()
       return this.#result(next)
     } finally {
@@ -168,7 +173,7 @@ class Attempt {
     this.#inFlight.set(start.callId, done)
   }
 
-  /** Waits until a call has an outcome, then records every outcome there is. */
+  /** Waits until a call has an outcome, then records every outcome there is, as far as one commit can hold them. */
   async #awaitCalls(): Promise<Next> {
     const outcomes = () => [...this.#inFlight.values(), whenAborted(this.#cut.signal)]
     if (this.#finished.length === 0) await Promise.race([...outcomes(), whenAborted(this.#closing)])
@@ -176,7 +181,7 @@ class Attempt {
       await Promise.race([...outcomes(), this.#o.store.clock.sleep(DRAIN_MS, this.#cut.signal)])
       if (this.#finished.length === 0) return 'stopped'
     }
-    const finished = this.#finished.splice(0)
+    const finished = this.#finished.splice(0, fitting(this.#finished))
     for (const { start, executed } of finished) {
       this.#inFlight.delete(start.callId)
       if (executed.is === 'missed') this.#missed.add(start.callId)
@@ -232,18 +237,31 @@ class Attempt {
   }
 }
 
+/** How many outcomes one commit can hold, at least one. */
+function fitting(finished: readonly { executed: Executed }[]): number {
+  let bytes = 0
+  const end = finished.findIndex(
+    ({ executed }) => (bytes += executed.is === 'returned' ? executed.bytes : 0) > COMMIT_LIMITS.bytes / 2,
+  )
+  return end < 0 ? finished.length : Math.max(1, end)
+}
+
 type Failed = Omit<Extract<ModelOutcome, { kind: 'failed' }>, 'code'> & { code: string }
 type Outcome = Exclude<ModelOutcome, { kind: 'failed' }> | Failed
 
 const whenAborted = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => (signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true })))
 
-/** A response above the payload limit cannot be stored yet (R17): it is a failed request. */
+/** A response above the payload limit, or with more calls than a commit can settle, cannot be stored yet (R17): it is a failed request. */
 function limited(outcome: ModelOutcome): Outcome {
-  if (outcome.kind !== 'response' || Payload.of(outcome.message as unknown as JsonValue).bytes.byteLength <= PAYLOAD_LIMIT)
-    return outcome
+  const message = outcome.kind === 'response' ? outcome.message : outcome.partial
+  if (!message || isStorable(message)) return outcome
+  if (outcome.kind !== 'response') return { ...outcome, partial: undefined }
   return { kind: 'failed', code: 'response_too_large', retryable: false, details: { error_type: 'ResponseTooLarge' } }
 }
+
+const isStorable = (message: ResponseMessage): boolean =>
+  toolCalls(message).length <= MAX_CALLS && Payload.of(message as unknown as JsonValue).bytes.byteLength <= PAYLOAD_LIMIT
 
 function responded(proposal: Proposal, message: unknown, usage: unknown): EventDraft[] {
   const step = proposal.state.run?.step ?? 0

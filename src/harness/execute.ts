@@ -4,7 +4,7 @@ import type { Start } from './plan-calls.ts'
 
 /** What became of one dispatched call. */
 export type Executed =
-  | { is: 'returned'; content: JsonValue }
+  | { is: 'returned'; content: JsonValue; bytes: number }
   | { is: 'failed'; content: JsonValue }
   /** It never began: the permission to start had run out (R20). */
   | { is: 'missed' }
@@ -50,7 +50,8 @@ const failed = (code: string, retryable: boolean): Executed => ({ is: 'failed', 
 function returned(value: unknown): Executed {
   try {
     const content = toJson(value ?? null)
-    return Payload.of(content).bytes.byteLength > PAYLOAD_LIMIT ? failed('result_too_large', false) : { is: 'returned', content }
+    const bytes = Payload.of(content).bytes.byteLength
+    return bytes > PAYLOAD_LIMIT ? failed('result_too_large', false) : { is: 'returned', content, bytes }
   } catch (error) {
     if (isThreadlogError(error, 'json_invalid')) return failed('result_not_json', false)
     throw error

@@ -43,10 +43,13 @@ export class Proposal {
 
   /** The event as it will stand in the log, but for commit, chain and hash, which no fold looks at. */
   #provisional(draft: EventDraft, state: ThreadState): LogEvent {
-    const { stream, now, actor, runId, attempt } = this.context
+    const { stream, now } = this.context
+    const { type, data, by } = draft
+    const { actor, runId, attempt } = by ? { ...by, runId: null, attempt: null } : this.context
     const version = state.version + 1
     return {
-      ...draft,
+      type,
+      data,
       stream,
       version,
       commit: { id: '', base: 0, index: 0, size: 0 },
