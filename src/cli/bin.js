@@ -11,7 +11,15 @@ if (found[0] > WANTED[0] || (found[0] === WANTED[0] && found[1] >= WANTED[1])) {
     process.exit(5)
   })
 } else {
-  console.error('threadlog needs Node.js ' + WANTED.join('.') + ' or newer; this is ' + process.versions.node + ' (' + process.execPath + ').')
+  console.error(
+    'threadlog needs Node.js ' +
+      WANTED.join('.') +
+      ' or newer; this is ' +
+      process.versions.node +
+      ' (' +
+      process.execPath +
+      ').',
+  )
   console.error('Install a newer one from https://nodejs.org, or put it first on the PATH.')
   process.exit(2)
 }

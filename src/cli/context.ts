@@ -30,15 +30,18 @@ export class Context {
   readonly format: Format
   readonly time: TimeForm
   readonly payloads: PayloadForm
-  /** Aborts on SIGINT, SIGTERM, and when nobody reads the output any more. */
+  /** Aborts on SIGINT and SIGTERM. */
+  readonly interrupt: AbortSignal
+  /** Aborts also when nobody reads the output any more. */
   readonly signal: AbortSignal
   readonly now = Date.now()
 
   /** @param records true for a command whose JSON is a stream: `--json` then means `-o jsonl` */
-  constructor(io: Io, o: CommonOptions, signal: AbortSignal, records = false) {
+  constructor({ io, interrupt }: { io: Io; interrupt: AbortSignal }, o: CommonOptions, records = false) {
     this.io = io
     this.log = o.log
-    this.signal = signal
+    this.interrupt = interrupt
+    this.signal = AbortSignal.any([interrupt, io.gone])
     this.format = o.output ?? (o.json ? (records || o.follow ? 'jsonl' : 'json') : 'text')
     this.time = o.time ?? 'iso'
     this.payloads = o.payloads ?? (this.format === 'text' ? 'preview' : 'full')

@@ -49,7 +49,7 @@ interface Described {
 function describe(error: unknown): Described {
   if (isThreadlogError(error)) return error.toJSON() as unknown as Described
   if (error instanceof CommanderError) {
-    const message = error.message.replace(/^error: /, '').replace(/\n[^]*$/, '')
+    const message = error.message.replace(/^error: /, '').replace(/\n.*$/s, '')
     const suggestion = /\(Did you mean .*\)/.exec(error.message)?.[0].slice(1, -1)
     const hint = [suggestion, 'See threadlog help.'].filter((part) => part !== undefined).join(' ')
     return { code: 'usage', disposition: 'reject', message: `${message}.`.replace(/\.\.$/, '.'), hint, details: {} }

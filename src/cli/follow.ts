@@ -54,15 +54,20 @@ export function followEvents({ events }: LogBackend, o: FollowOptions): AsyncGen
 }
 
 /** Records of a topic from a position on. */
-export const followTopic = ({ topics }: LogBackend, topic: TopicName, from: Positions, o: FollowOptions): AsyncGenerator<Delivery> =>
-  lasting((next) => topics.subscribe(topic, { from: next, signal: o.signal }), from, o)
+export const followTopic = (
+  { topics }: LogBackend,
+  topic: TopicName,
+  from: Positions,
+  o: FollowOptions,
+): AsyncGenerator<Delivery> => lasting((next) => topics.subscribe(topic, { from: next, signal: o.signal }), from, o)
 
 /** Where the next record of a topic will stand, found by halving: reads a few records, however many there are. */
 export async function endOfTopic({ topics, events }: LogBackend, topic: TopicName): Promise<Positions> {
   const ends = new Map<number, bigint>()
   for (let partition = 0; partition < events.partitions; partition++) {
     const isBehind = async (offset: bigint): Promise<boolean> => {
-      for await (const [record] of topics.scan(topic, { from: new Map([[partition, offset]]), limit: 1 })) if (record) return false
+      for await (const [record] of topics.scan(topic, { from: new Map([[partition, offset]]), limit: 1 }))
+        if (record) return false
       return true
     }
     let [low, high] = [0n, 1n]

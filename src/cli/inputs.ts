@@ -22,6 +22,9 @@ export async function jsonArgument(text: string, option: string): Promise<JsonVa
     return parseJson(json)
   } catch (error) {
     if (!isThreadlogError(error)) throw error
-    throw usage(`${option} is no JSON: ${error.message}`, { path: option, expected: error.expected ?? 'JSON, @file, or - for standard input' })
+    throw usage(`${option} is no JSON: ${error.message}`, {
+      path: option,
+      expected: error.expected ?? 'JSON, @file, or - for standard input',
+    })
   }
 }

@@ -51,7 +51,8 @@ export class Io {
   /** Resolves when everything written has left this process. */
   async flush(): Promise<void> {
     const flushed = (stream: NodeJS.WriteStream) => new Promise<void>((resolve) => void stream.write('', () => resolve()))
-    if (!this.gone.aborted) await Promise.race([flushed(process.stdout), new Promise((resolve) => this.gone.addEventListener('abort', resolve))])
+    if (!this.gone.aborted)
+      await Promise.race([flushed(process.stdout), new Promise((resolve) => this.gone.addEventListener('abort', resolve))])
     await flushed(process.stderr)
   }
 }

@@ -1,12 +1,13 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { isThreadlogError } from '../base/index.ts'
-import { Context, type CommonOptions } from './context.ts'
+import { type CommonOptions, Context } from './context.ts'
 import type { Io } from './io.ts'
 
 /** What runs a command: its streams, and the signal that asks it to stop. */
 export interface Session {
   readonly io: Io
-  readonly signal: AbortSignal
+  /** Aborts on SIGINT and SIGTERM. */
+  readonly interrupt: AbortSignal
   /** The exit code, once the command has one. */
   code: number
 }
@@ -14,15 +15,20 @@ export interface Session {
 /** Adds the options all commands share. `shown` adds those of commands that show times and payloads. */
 export function common(command: Command, shown: { time?: boolean; payloads?: boolean } = {}): Command {
   command
+    .addOption(new Option('--log <address>', 'the log: sqlite:<file>').env('THREADLOG_LOG').default('sqlite:./threadlog.db'))
     .addOption(
-      new Option('--log <address>', 'the log: sqlite:<file>')
-        .env('THREADLOG_LOG')
-        .default('sqlite:./threadlog.db'),
+      new Option('-o, --output <format>', 'text, one JSON document, or one JSON record a line (default: text)').choices([
+        'text',
+        'json',
+        'jsonl',
+      ]),
     )
-    .addOption(new Option('-o, --output <format>', 'text, one JSON document, or one JSON record a line (default: text)').choices(['text', 'json', 'jsonl']))
     .option('--json', 'short for -o json; for -o jsonl where records stream')
     .addOption(new Option('--color <when>', 'colour in text').choices(['auto', 'always', 'never']).default('auto'))
-  if (shown.time) command.addOption(new Option('--time <form>', 'times in text (default: ISO 8601 in UTC)').choices(['iso', 'local', 'relative']))
+  if (shown.time)
+    command.addOption(
+      new Option('--time <form>', 'times in text (default: ISO 8601 in UTC)').choices(['iso', 'local', 'relative']),
+    )
   if (shown.payloads)
     command.addOption(
       new Option(
@@ -45,7 +51,7 @@ export function action<O, A extends unknown[]>(
   return command.action(async (...given: unknown[]) => {
     const options = command.opts<O & CommonOptions>()
     session.io.color = options.color
-    const context = new Context(session.io, options, session.signal, o.records)
+    const context = new Context(session, options, o.records)
     session.code = (await handler(context, options, ...(given.slice(0, -2) as A))) ?? 0
   })
 }
@@ -57,16 +63,19 @@ export const parsed =
     try {
       return parse(text)
     } catch (error) {
-      if (isThreadlogError(error)) throw new InvalidArgumentError([error.message, error.expected].filter(Boolean).join(' Expected: '))
+      if (isThreadlogError(error))
+        throw new InvalidArgumentError([error.message, error.expected].filter(Boolean).join(' Expected: '))
       throw error
     }
   }
 
 /** A whole number from `least` on. */
-export const count = (least: number) => (text: string): number => {
-  if (/^\d{1,15}$/.test(text) && Number(text) >= least) return Number(text)
-  throw new InvalidArgumentError(`Expected: a whole number from ${least} on.`)
-}
+export const count =
+  (least: number) =>
+  (text: string): number => {
+    if (/^\d{1,15}$/.test(text) && Number(text) >= least) return Number(text)
+    throw new InvalidArgumentError(`Expected: a whole number from ${least} on.`)
+  }
 
 /** Names separated by commas. */
 export const names = (text: string): string[] =>

@@ -1,7 +1,7 @@
 import { reject } from '../base/index.ts'
 import { type StreamKey, type ThreadKey, threadName, threadStream } from '../events/index.ts'
 import type { LogBackend, Sql } from '../log/index.ts'
-import { findThread, waitById, type WaitRow } from '../projections/index.ts'
+import { findThread, type WaitRow, waitById } from '../projections/index.ts'
 import { usage } from './errors.ts'
 
 /** What completes a short thread reference. */

@@ -26,7 +26,8 @@ export function tableLines<T>(columns: readonly Column<T>[], rows: readonly T[],
       })
       .join('  ')
       .trimEnd()
-  const paintedText = (text: string, style: string | undefined) => (style === undefined || text === '' ? text : paint(style, text))
+  const paintedText = (text: string, style: string | undefined) =>
+    style === undefined || text === '' ? text : paint(style, text)
   return [
     line(
       columns.map((column) => column.name),
@@ -40,8 +41,12 @@ const width = (text: string): number => [...text].length
 
 const STYLES: Record<string, string> = {
   ...Object.fromEntries(['completed', 'accepted', 'success', 'duplicate', 'ok', 'approved'].map((word) => [word, 'green'])),
-  ...Object.fromEntries(['failed', 'denied', 'unknown', 'conflict', 'quarantined', 'damaged', 'forbidden'].map((word) => [word, 'red'])),
-  ...Object.fromEntries(['waiting', 'suspended', 'pending', 'running', 'requested', 'resolved', 'retried'].map((word) => [word, 'yellow'])),
+  ...Object.fromEntries(
+    ['failed', 'denied', 'unknown', 'conflict', 'quarantined', 'damaged', 'forbidden'].map((word) => [word, 'red']),
+  ),
+  ...Object.fromEntries(
+    ['waiting', 'suspended', 'pending', 'running', 'requested', 'resolved', 'retried'].map((word) => [word, 'yellow']),
+  ),
 }
 
 /** The colour of an outcome, by its first word. */

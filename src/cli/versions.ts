@@ -55,7 +55,12 @@ const unknownVersion = (message: string, details: Record<string, number>) =>
   })
 
 /** All of {@link recordsUpTo}. */
-export async function readUpTo(backend: LogBackend, stream: StreamKey, at?: VersionSpec, signal?: AbortSignal): Promise<RecordedEvent[]> {
+export async function readUpTo(
+  backend: LogBackend,
+  stream: StreamKey,
+  at?: VersionSpec,
+  signal?: AbortSignal,
+): Promise<RecordedEvent[]> {
   const records: RecordedEvent[] = []
   for await (const record of recordsUpTo(backend, stream, { at, signal })) records.push(record)
   return records

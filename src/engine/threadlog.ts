@@ -17,7 +17,7 @@ import {
 import { type ThreadKey, threadStream } from '../events/index.ts'
 import { type Agent, open, request } from '../harness/index.ts'
 import { type LogBackend, openLog } from '../log/index.ts'
-import { indexProjectors, Proposal, Tail, ThreadStore } from '../projections/index.ts'
+import { Folds, indexProjectors, Proposal, Tail, ThreadStore } from '../projections/index.ts'
 import { Engine, type ServeOptions } from './engine.ts'
 import { runInProcess } from './library.ts'
 import { waitLookup } from './lookups.ts'
@@ -38,10 +38,11 @@ import { followWaits, type WaitFilter } from './waits.ts'
 export async function openThreadlog(o: ThreadlogOptions = {}): Promise<Threadlog> {
   const backend = typeof o.log === 'object' ? o.log : await openLog(o.log ?? 'memory')
   try {
-    await backend.install(indexProjectors())
+    const folds = new Folds()
+    await backend.install(indexProjectors(folds))
     const clock = o.clock ?? systemClock
     const ids = o.ids ?? systemIds
-    const store = await ThreadStore.open({ backend, clock, ids })
+    const store = await ThreadStore.open({ backend, clock, ids, folds })
     return new Threadlog(o, backend, store, clock, ids)
   } catch (error) {
     if (typeof o.log !== 'object') await backend.close()

@@ -1,6 +1,6 @@
-import { isJsonObject, type JsonObject, type JsonValue, setOwn } from '../base/index.ts'
-import { checkThreadId, HarnessState } from '../messages/index.ts'
-import { messageHistory } from './messages.ts'
+import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, setOwn } from '../base/index.ts'
+import { checkThreadId, HarnessState, type Message } from '../messages/index.ts'
+import { messageHistory, messageText } from './messages.ts'
 import type { ThreadState } from './state.ts'
 
 /**
@@ -12,8 +12,18 @@ export function harnessState(state: ThreadState): HarnessState {
   return HarnessState.parse(harnessStateJson(state))
 }
 
-/** The same as plain JSON, not checked: the form in which it is published. Shared: read only. */
-export function harnessStateJson(state: ThreadState): JsonObject {
+/** The same as canonical JSON text, not checked: the form in which it is published. Messages are not parsed for it. */
+export function harnessStateText(state: ThreadState): string {
+  const { message_history: _, ...rest } = harnessStateJson(state, [])
+  const fields = Object.keys({ ...rest, message_history: null }).sort()
+  const written = fields.map((name) => `${JSON.stringify(name)}:${name === 'message_history' ? historyText(state) : canonicalJson(rest[name] ?? null)}`)
+  return `{${written.join(',')}}`
+}
+
+const historyText = (state: ThreadState): string => `[${[...state.history].map(messageText).join(',')}]`
+
+/** The same as plain JSON, not checked. Shared: read only. */
+export function harnessStateJson(state: ThreadState, messages: readonly Message[] = messageHistory(state)): JsonObject {
   const rest = isJsonObject(state.imported?.value) ? state.imported.value : {}
   const { environment_states, refs, ...unknown } = rest as JsonObject
   const entries: JsonObject = {}
@@ -24,7 +34,7 @@ export function harnessStateJson(state: ThreadState): JsonObject {
     agent_context_state: { entries },
     refs: refs ?? [],
     ...unknown,
-    message_history: messageHistory(state) as unknown as JsonValue,
+    message_history: messages as unknown as JsonValue,
     environment_states: environment_states ?? {},
   }
 }

@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonObject, type JsonValue, type Payload } from '../base/index.ts'
-import { isoTimestamp, type Message, type ToolReturnPart, toolReturnPart, toWire } from '../messages/index.ts'
+import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, type Payload } from '../base/index.ts'
+import { isoTimestamp, type Message, type ToolReturnPart, toolReturnPart } from '../messages/index.ts'
 import type { HistoryEntry, SettledCall, ThreadState, Wait } from './state.ts'
 
 /** In a request message, the place of the settled return of a call. */
@@ -20,22 +20,42 @@ const partsOf = (message: JsonValue): JsonValue[] =>
 const referenceOf = (part: JsonValue): string | undefined =>
   isJsonObject(part) && typeof part['$settled'] === 'string' && Object.keys(part).length === 1 ? part['$settled'] : undefined
 
-const cache = new WeakMap<HistoryEntry, Message>()
+const cache = new WeakMap<HistoryEntry, JsonValue>()
 
-/** The wire form of one history entry, keys in written order. Shared: read only. */
-export function messageOf(entry: HistoryEntry): Message {
+/**
+ * The message of one history entry. What stands in the log was checked when it came in, so it is not checked again; its keys stand in
+ * canonical order (`toWire` puts them in written order). Shared: read only.
+ */
+export const messageOf = (entry: HistoryEntry): Message => resolved(entry) as unknown as Message
+
+const texts = new WeakMap<HistoryEntry, string>()
+
+/** The canonical JSON text of a message, made once. */
+export function messageText(entry: HistoryEntry): string {
+  let text = texts.get(entry)
+  if (text === undefined) {
+    text = entry.settled ? canonicalJson(resolved(entry)) : decoder.decode(entry.template.bytes)
+    texts.set(entry, text)
+  }
+  return text
+}
+
+const decoder = new TextDecoder()
+
+/** The message as plain JSON, references replaced. */
+export function resolved(entry: HistoryEntry): JsonValue {
+  if (!entry.settled) return entry.template.value
   let message = cache.get(entry)
-  if (!message) {
-    message = toWire(resolved(entry))
+  if (message === undefined) {
+    message = replaced(entry)
     cache.set(entry, message)
   }
   return message
 }
 
-/** The message as plain JSON, references replaced. */
-export function resolved(entry: HistoryEntry): JsonValue {
+function replaced(entry: HistoryEntry): JsonValue {
   const value = entry.template.value
-  if (!entry.settled || !isJsonObject(value)) return value
+  if (!isJsonObject(value)) return value
   const parts = partsOf(value).map((part) => {
     const id = referenceOf(part)
     const call = id === undefined ? undefined : entry.settled?.get(id)
@@ -44,7 +64,7 @@ export function resolved(entry: HistoryEntry): JsonValue {
   return { ...value, parts }
 }
 
-/** The whole history in wire form. */
+/** The messages of the history, as {@link messageOf} gives them. */
 export const messageHistory = (state: ThreadState): Message[] => state.history.slice().map(messageOf)
 
 /** The tool-return part of a settled call: as recorded, or made from the outcome of the wait that answered it. */

@@ -1,7 +1,8 @@
 import { type Clock, type Ids, reject, retryLater } from '../base/index.ts'
-import { type Commit, type EventDraft, encodeCommit, type StreamKey } from '../events/index.ts'
+import { type Commit, type EncodedEvent, type EventDraft, encodeCommit, type StreamKey } from '../events/index.ts'
 import type { LogBackend, RecordedEvent } from '../log/index.ts'
 import { asksForRefold, type Folded, foldRecord, foldStream } from './fold.ts'
+import type { Folds } from './indexes/index.ts'
 import type { DecisionContext } from './proposal.ts'
 import { readSnapshot, SNAPSHOTS, snapshotBytes, writeSnapshot } from './snapshot-table.ts'
 import type { ThreadState } from './state.ts'
@@ -22,6 +23,8 @@ export interface ThreadStoreOptions {
   backend: LogBackend
   clock: Clock
   ids: Ids
+  /** What the projectors of this log fold with, so that nothing is folded twice. */
+  folds?: Pick<Folds, 'at'>
   /** Folded threads kept in memory. Default 8,192. */
   capacity?: number
 }
@@ -38,6 +41,7 @@ export class ThreadStore {
   readonly clock: Clock
   readonly ids: Ids
   readonly #capacity: number
+  readonly #folds: Pick<Folds, 'at'> | undefined
   readonly #cache = new Map<StreamKey, Folded>()
   readonly #turns = new Map<StreamKey, Promise<unknown>>()
   readonly #snapshots = new Map<StreamKey, { version: number; bytes: number }>()
@@ -47,6 +51,7 @@ export class ThreadStore {
     this.clock = options.clock
     this.ids = options.ids
     this.#capacity = options.capacity ?? 8192
+    this.#folds = options.folds
   }
 
   static async open(options: ThreadStoreOptions): Promise<ThreadStore> {
@@ -171,7 +176,9 @@ export class ThreadStore {
   }
 
   #advance(stream: StreamKey, folded: Folded, commit: Commit): ThreadState {
-    let next = folded
+    let next = this.#folds?.at(stream, (commit.records.at(-1) as EncodedEvent).hash)
+    if (next) return usable(this.#remember(stream, next))
+    next = folded
     for (const { version, hash, bytes, event } of commit.records)
       next = foldRecord(next, { stream, version, hash, bytes, event, position: { partition: 0, offset: 0n } })
     return usable(this.#remember(stream, next))

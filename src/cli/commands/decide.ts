@@ -1,5 +1,5 @@
-import { createInterface } from 'node:readline/promises'
 import { userInfo } from 'node:os'
+import { createInterface } from 'node:readline/promises'
 import type { Command } from 'commander'
 import { isJsonObject, type JsonObject, type JsonValue, reject } from '../../base/index.ts'
 import type { Answer, Receipt } from '../../continuations/index.ts'
@@ -44,17 +44,22 @@ export function approveCommand(program: Command, session: Session): void {
     .option('--reason <text>', 'recorded with the decision')
     .option('--override-args <json>', 'run the call with these arguments instead: JSON, @file, or - for standard input')
     .option('--yes', 'do not ask')
-  action<Quoted & { overrideArgs?: string; yes?: boolean }, [string]>(common(command, { payloads: true }), session, async (context, o, id) => {
-    const digest = checkedDigest(o.digest)
-    if (!isInteractive() && !(o.yes && digest))
-      throw usage('Off a terminal, approve needs --yes and --digest.', { hint: `threadlog wait ${id} shows the digest.` })
-    const overrideArgs = o.overrideArgs === undefined ? undefined : objectOf(await jsonArgument(o.overrideArgs, '--override-args'))
-    return deciding(context, id, 'approval', async (threads, view) => {
-      const shown = view.wait.item.proposal_digest
-      if (!o.yes && !(await confirmed(context, view, o.payloads ?? 'full', overrideArgs))) return undefined
-      return threads.approve(view.wait.id, { ...decisionOf(o), digest: digest ?? shown, overrideArgs })
-    })
-  })
+  action<Quoted & { overrideArgs?: string; yes?: boolean }, [string]>(
+    common(command, { payloads: true }),
+    session,
+    async (context, o, id) => {
+      const digest = checkedDigest(o.digest)
+      if (!isInteractive() && !(o.yes && digest))
+        throw usage('Off a terminal, approve needs --yes and --digest.', { hint: `threadlog wait ${id} shows the digest.` })
+      const overrideArgs =
+        o.overrideArgs === undefined ? undefined : objectOf(await jsonArgument(o.overrideArgs, '--override-args'))
+      return deciding(context, id, 'approval', async (threads, view) => {
+        const shown = view.wait.item.proposal_digest
+        if (!o.yes && !(await confirmed(context, view, o.payloads ?? 'full', overrideArgs))) return undefined
+        return threads.approve(view.wait.id, { ...decisionOf(o), digest: digest ?? shown, overrideArgs })
+      })
+    },
+  )
 }
 
 /** `threadlog deny` */
@@ -77,7 +82,10 @@ export function answerCommand(program: Command, session: Session): void {
     .summary('answer a question of an agent')
     .description('Answers a question: chosen labels or free text by question, or one response to all of them.')
     .argument(...WAIT)
-    .option('--result <json>', '{"answers": {question: label or text or list}, "response": text}: JSON, @file, or - for standard input')
+    .option(
+      '--result <json>',
+      '{"answers": {question: label or text or list}, "response": text}: JSON, @file, or - for standard input',
+    )
     .option('--response <text>', 'a response in free text')
   action<Quoted & { result?: string; response?: string }, [string]>(common(command), session, async (context, o, id) => {
     if ((o.result === undefined) === (o.response === undefined)) throw usage('Give either --result or --response.')
@@ -117,7 +125,12 @@ function deciding(
 }
 
 /** Shows all of the proposal on standard error, and asks. */
-async function confirmed(context: Context, view: WaitView, form: PayloadForm, overrideArgs: JsonObject | undefined): Promise<boolean> {
+async function confirmed(
+  context: Context,
+  view: WaitView,
+  form: PayloadForm,
+  overrideArgs: JsonObject | undefined,
+): Promise<boolean> {
   const { io, signal } = context
   for (const line of waitLines(view, form, (ms) => context.timeText(ms))) io.note(line)
   if (overrideArgs) io.note(`${'instead'.padEnd(12)}${visibleJson(overrideArgs)}`)
@@ -157,5 +170,8 @@ function objectOf(value: JsonValue): JsonObject {
 function answerOf(value: JsonValue): Answer {
   const known = isJsonObject(value) && Object.keys(value).every((name) => name === 'answers' || name === 'response')
   if (known) return value as unknown as Answer
-  throw usage('--result does not have the form of an answer.', { path: '--result', expected: 'an object with answers, response, or both' })
+  throw usage('--result does not have the form of an answer.', {
+    path: '--result',
+    expected: 'an object with answers, response, or both',
+  })
 }

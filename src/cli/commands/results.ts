@@ -4,13 +4,13 @@ import { decodeReceipt, type Receipt } from '../../continuations/index.ts'
 import type { Delivery, LogBackend, Positions } from '../../log/index.ts'
 import type { Context } from '../context.ts'
 import { EXIT, timedOut, usage } from '../errors.ts'
-import { durationText, parseDuration } from '../format.ts'
 import { endOfTopic, followTopic } from '../follow.ts'
+import { durationText, parseDuration } from '../format.ts'
 import { jsonArgument } from '../inputs.ts'
 import { writing } from '../logs.ts'
 import { action, common, parsed, type Session } from '../options.ts'
-import { positionJson } from '../records.ts'
 import { showReceipt } from '../receipt-view.ts'
+import { positionJson } from '../records.ts'
 
 interface Options {
   provider: string
@@ -31,7 +31,10 @@ type Coordinate = Delivery['position']
 
 /** `threadlog results send` */
 export function resultsCommand(program: Command, session: Session): void {
-  const group = program.command('results').summary('send a result as a provider does').description('Results of calls answered from outside.')
+  const group = program
+    .command('results')
+    .summary('send a result as a provider does')
+    .description('Results of calls answered from outside.')
   const command = group
     .command('send')
     .summary('publish a result and wait for its receipt')
@@ -50,7 +53,10 @@ export function resultsCommand(program: Command, session: Session): void {
     .option('--app <application>', "application of the wait (default: the engine's)")
     .option('--timeout <duration>', 'how long to wait for the receipt', parsed(parseDuration), 30_000)
     .option('--no-wait', 'do not wait for the receipt; shows where the result stands')
-    .addHelpText('after', '\nExit code 0 when the verdict is accepted or duplicate, 1 for any other, 3 when no receipt came in time.')
+    .addHelpText(
+      'after',
+      '\nExit code 0 when the verdict is accepted or duplicate, 1 for any other, 3 when no receipt came in time.',
+    )
   action<Options, []>(common(command), session, async (context, o) => {
     const value = new TextEncoder().encode(JSON.stringify(await submissionOf(o)))
     return writing(context.log, async (backend) => {
@@ -66,7 +72,8 @@ export function resultsCommand(program: Command, session: Session): void {
 }
 
 async function submissionOf(o: Options): Promise<JsonObject> {
-  if ((o.externalId === undefined) === (o.continuationId === undefined)) throw usage('Give either --external-id or --continuation-id.')
+  if ((o.externalId === undefined) === (o.continuationId === undefined))
+    throw usage('Give either --external-id or --continuation-id.')
   if ((o.result === undefined) === (o.failure === undefined)) throw usage('Give either --result or --failure.')
   if (o.retryable && o.failure === undefined) throw usage('--retryable goes with --failure.')
   const given = {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { reject } from '../../base/index.ts'
-import { foldStream, type Folded, harnessState } from '../../projections/index.ts'
+import { type Folded, foldStream, harnessState } from '../../projections/index.ts'
 import { looking } from '../logs.ts'
 import { action, common, parsed, type Session } from '../options.ts'
 import { findThreadRef, type Scope, threadJson } from '../references.ts'

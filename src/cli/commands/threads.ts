@@ -24,7 +24,12 @@ export function threadsCommand(program: Command, session: Session): void {
     .command('threads')
     .summary('list threads, newest first')
     .description('Lists threads, newest opened first: what each is doing, or how its last run ended.')
-    .addOption(new Option('--state <state>', 'only threads in this state; completed, failed and cancelled: idle ones by their last end').choices(STATES))
+    .addOption(
+      new Option(
+        '--state <state>',
+        'only threads in this state; completed, failed and cancelled: idle ones by their last end',
+      ).choices(STATES),
+    )
     .option('--app <application>', 'only threads of this application')
     .option('--user <user>', 'only threads of this user')
     .option('--since <when>', 'only threads with an event since then: 24h, 7d, or an ISO time')

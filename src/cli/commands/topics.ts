@@ -3,13 +3,13 @@ import { isJsonObject, type JsonObject, type JsonValue, Payload, parseJson } fro
 import { type Receipt, type Verdict, verdicts } from '../../continuations/index.ts'
 import type { Delivery, TopicName } from '../../log/index.ts'
 import type { Context } from '../context.ts'
-import { isoTime, parseSince } from '../format.ts'
 import { followTopic } from '../follow.ts'
+import { isoTime, parseSince } from '../format.ts'
 import { looking } from '../logs.ts'
 import { action, common, count, type Session } from '../options.ts'
-import { payloadJson, type PayloadForm, valueText } from '../payloads.ts'
-import { positionJson } from '../records.ts'
+import { type PayloadForm, payloadJson, valueText } from '../payloads.ts'
 import { sourceText } from '../receipt-view.ts'
+import { positionJson } from '../records.ts'
 import { type Column, outcomeStyle } from '../table.ts'
 
 interface Options {
@@ -46,7 +46,8 @@ const field = (item: Item, name: string): string => {
 }
 const text = (name: string, key: string): Column<Item> => ({ name, text: (item) => field(item, key) })
 const isFor = (wanted: string | undefined, value: JsonValue | undefined): boolean => wanted === undefined || wanted === value
-const nameOf = (item: Item): string => ['application_id', 'user_id', 'thread_id'].map((key) => encodeURIComponent(field(item, key))).join('/')
+const nameOf = (item: Item): string =>
+  ['application_id', 'user_id', 'thread_id'].map((key) => encodeURIComponent(field(item, key))).join('/')
 
 const RECEIPTS: TopicCommand = {
   topic: 'receipts',
@@ -58,7 +59,8 @@ const RECEIPTS: TopicCommand = {
       .addOption(new Option('--verdict <verdict>', 'only receipts with this verdict').choices(verdicts))
       .option('--provider <provider>', 'only receipts of this provider')
       .option('--wait <id>', 'only receipts of results addressed by this wait id'),
-  matches: (json, o) => isFor(o.verdict, json['verdict']) && isFor(o.provider, json['provider']) && isFor(o.wait, json['continuation_id']),
+  matches: (json, o) =>
+    isFor(o.verdict, json['verdict']) && isFor(o.provider, json['provider']) && isFor(o.wait, json['continuation_id']),
   columns: () => [
     { name: 'VERDICT', text: (item) => field(item, 'verdict'), style: (item) => outcomeStyle(field(item, 'verdict')) },
     text('PROVIDER', 'provider'),

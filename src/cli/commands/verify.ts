@@ -9,8 +9,8 @@ import { counted } from '../format.ts'
 import { action, common, type Session } from '../options.ts'
 import { findThreadRef, refText, type Scope } from '../references.ts'
 import { type Column, outcomeStyle, tableLines } from '../table.ts'
-import { type Checking, checking, checkThread, claimsOf, type Fault, type ThreadReport } from '../verify/thread-check.ts'
 import { type Walked, walkLog } from '../verify/log-walk.ts'
+import { type Checking, checking, checkThread, claimsOf, type Fault, type ThreadReport } from '../verify/thread-check.ts'
 
 /** `threadlog verify` */
 export function verifyCommand(program: Command, session: Session): void {
@@ -26,7 +26,10 @@ export function verifyCommand(program: Command, session: Session): void {
     .option('--all', 'check every thread of the log')
     .option('--app <application>', "application of a short thread name (default: 'default')")
     .option('--user <user>', "user of a short thread name (default: 'default')")
-    .addHelpText('after', '\nExit code 0 when everything is intact, 1 when damage was found. In text, --all lists damaged threads only.')
+    .addHelpText(
+      'after',
+      '\nExit code 0 when everything is intact, 1 when damage was found. In text, --all lists damaged threads only.',
+    )
   action<Scope & { all?: boolean }, [string | undefined]>(common(command), session, async (context, o, reference) => {
     if ((reference === undefined) === !o.all) throw usage('Give either a thread or --all.')
     const backend = await openLog(context.log, { readOnly: true })
@@ -75,7 +78,9 @@ async function verifyAll(context: Context, check: Checking): Promise<number> {
     await context.document({ threads: reports.map(reportJson), events: walked.events, checked: threads, damaged })
   if (context.format === 'text') {
     if (reports.length > 0) for (const line of tableLines(COLUMNS, reports, context.io.paint)) await context.print(line)
-    await context.print(`${counted(threads, 'thread')}, ${counted(walked.events, 'event')}: ${damaged === 0 ? 'intact' : `${damaged} damaged`}`)
+    await context.print(
+      `${counted(threads, 'thread')}, ${counted(walked.events, 'event')}: ${damaged === 0 ? 'intact' : `${damaged} damaged`}`,
+    )
   }
   return damaged > 0 ? EXIT.otherAnswer : EXIT.done
 }
@@ -89,7 +94,11 @@ async function* reportsOf(
     const report = await checkThread(check, stream, claims.get(stream) ?? [])
     const { version, position, reason } = refused.get(stream) ?? {}
     if (report.fault || reason === undefined) yield report
-    else yield { ...report, fault: { code: 'not-accepted', version, position, message: `Acceptance refuses the record: ${reason}.` } }
+    else
+      yield {
+        ...report,
+        fault: { code: 'not-accepted', version, position, message: `Acceptance refuses the record: ${reason}.` },
+      }
   }
   for (const stream of lost(check, streams, claims.keys())) {
     // Opened after the walk has passed the end of the log.
@@ -129,11 +138,16 @@ const faultJson = ({ code, version, position, message }: Fault): JsonObject => (
 })
 
 const COLUMNS: Column<ThreadReport>[] = [
-  { name: 'STATE', text: ({ fault }) => (fault ? 'damaged' : 'ok'), style: ({ fault }) => outcomeStyle(fault ? 'damaged' : 'ok') },
+  {
+    name: 'STATE',
+    text: ({ fault }) => (fault ? 'damaged' : 'ok'),
+    style: ({ fault }) => outcomeStyle(fault ? 'damaged' : 'ok'),
+  },
   { name: 'EVENTS', text: ({ events }) => String(events), right: true },
   { name: 'HEAD', text: ({ head }) => head.hash.slice(0, 12) },
   { name: 'FAULT', text: ({ fault }) => fault?.code ?? '' },
   { name: 'VERSION', text: ({ fault }) => String(fault?.version ?? ''), right: true },
   { name: 'OFFSET', text: ({ fault }) => (fault?.position ? `${fault.position.partition}@${fault.position.offset}` : '') },
-  { name: 'THREAD', text: ({ stream, key, fault }) => `${refText({ stream, key })}${fault ? `  ${fault.message}` : ''}` },
+  { name: 'THREAD', text: refText },
+  { name: 'NOTE', text: ({ fault }) => fault?.message ?? '' },
 ]

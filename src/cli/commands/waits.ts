@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
-import { listWaits, waitById, type WaitRow } from '../../projections/index.ts'
-import { counted, parseDuration } from '../format.ts'
+import { listWaits, type WaitRow, waitById } from '../../projections/index.ts'
 import { followEvents } from '../follow.ts'
+import { counted, parseDuration } from '../format.ts'
 import { looking } from '../logs.ts'
 import { action, common, count, parsed, type Session } from '../options.ts'
 import { refText } from '../references.ts'
@@ -73,7 +73,9 @@ export function waitCommand(program: Command, session: Session): void {
   const command = program
     .command('wait')
     .summary('one wait: what is asked, and what was answered')
-    .description('Shows one wait: tool, arguments, the digest to quote when approving, deadline, and the answer once there is one.')
+    .description(
+      'Shows one wait: tool, arguments, the digest to quote when approving, deadline, and the answer once there is one.',
+    )
     .argument('<wait>', 'id of the wait, or its first 8 or more characters')
   action<object, [string]>(common(command, { time: true, payloads: true }), session, async (context, _, id) => {
     const view = await looking(context.log, (backend) => findWaitView(backend, id))

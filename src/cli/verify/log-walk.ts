@@ -1,6 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { decodeEnvelope, type StreamKey } from '../../events/index.ts'
-import { type ArbitrationRecord, arbitrate, type Head, type LogBackend, type OpenCommit, type Position, type Positions, type RecordedEvent } from '../../log/index.ts'
+import {
+  type ArbitrationRecord,
+  arbitrate,
+  type Head,
+  type LogBackend,
+  type OpenCommit,
+  type Position,
+  type Positions,
+  type RecordedEvent,
+} from '../../log/index.ts'
 
 /** A record that acceptance would refuse today. */
 export interface Refused {
@@ -41,7 +50,9 @@ async function* untilEnd(events: LogBackend['events'], ends: Positions, stop: Ab
   const done = new AbortController()
   const signal = AbortSignal.any([stop, done.signal])
   const left = new Map([...ends].filter(([, end]) => end > 0n))
-  const source = events.follow({ from: new Map([...ends.keys()].map((partition) => [partition, 0n])), signal })[Symbol.asyncIterator]()
+  const source = events
+    .follow({ from: new Map([...ends.keys()].map((partition) => [partition, 0n])), signal })
+    [Symbol.asyncIterator]()
   try {
     while (left.size > 0 && !stop.aborted) {
       // Offsets may have holes, also before the end: then nothing more comes.

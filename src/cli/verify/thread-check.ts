@@ -3,8 +3,8 @@ import type { EventHash, StreamKey, ThreadKey } from '../../events/index.ts'
 import type { LogBackend, Position, RecordedEvent } from '../../log/index.ts'
 import {
   type DamageCode,
-  findThread,
   type Folded,
+  findThread,
   findWait,
   listWaits,
   type RecordsReport,
@@ -54,12 +54,24 @@ export interface Checking {
 
 /** Prepares checks that write nothing: snapshots are read and not made. */
 export async function checking(backend: LogBackend, indexed: boolean): Promise<Checking> {
+  const { events, topics, tables, owners } = backend
+  const close = () => backend.close()
+  const install = (projectors: Parameters<LogBackend['install']>[0]) => backend.install(projectors)
   const looking: LogBackend = {
-    ...backend,
+    events,
+    topics,
+    tables,
+    owners,
+    install,
     cache: async () => {},
-    [Symbol.asyncDispose]: () => backend.close(),
+    close,
+    [Symbol.asyncDispose]: close,
   }
-  return { backend, indexed, store: await ThreadStore.open({ backend: looking, clock: systemClock, ids: systemIds }) }
+  return {
+    backend,
+    indexed,
+    store: await ThreadStore.open({ backend: looking, clock: systemClock, ids: systemIds, capacity: 1 }),
+  }
 }
 
 /** Hashes that checkpoints quote, by thread. Read before the events, which then are at least as new. */
@@ -68,7 +80,10 @@ export async function claimsOf(backend: LogBackend, stream?: StreamKey): Promise
   for await (const batch of backend.topics.scan('checkpoints'))
     for (const { key, value } of batch) {
       const claim = stream === undefined || key === stream ? readClaim(value) : undefined
-      if (claim) claims.set(key, [...(claims.get(key) ?? []), claim])
+      if (!claim) continue
+      const known = claims.get(key)
+      if (known) known.push(claim)
+      else claims.set(key, [claim])
     }
   return claims
 }
@@ -92,7 +107,8 @@ export async function checkThread(c: Checking, stream: StreamKey, claims: readon
     const records: RecordedEvent[] = []
     for await (const batch of c.backend.events.read(stream)) records.push(...batch)
     const report = verifyRecords(stream, records)
-    const fault = report.damage ?? claimFault(records, claims) ?? (await liveFault(c, stream, report)) ?? indexFault(c, stream, report)
+    const fault =
+      report.damage ?? claimFault(records, claims) ?? (await liveFault(c, stream, report)) ?? indexFault(c, stream, report)
     const now = await c.backend.events.head(stream)
     if (fault && now && now.version !== report.head.version && tries < TRIES) continue
     const { identity } = report.folded.state
@@ -120,7 +136,13 @@ function claimFault(records: readonly RecordedEvent[], claims: readonly Claim[])
   return undefined
 }
 
-async function liveFault({ store }: Checking, stream: StreamKey, { folded, head }: RecordsReport): Promise<Fault | undefined> {
+async function liveFault(
+  { store, indexed }: Checking,
+  stream: StreamKey,
+  { folded, head }: RecordsReport,
+): Promise<Fault | undefined> {
+  // Snapshots stand beside the index.
+  if (!indexed) return undefined
   const live = await store.fold(stream)
   if (live.head.hash === head.hash && stateHash(live.state) === stateHash(folded.state)) return undefined
   const message = 'The state that begins at the snapshot is not the state of all events.'
@@ -151,7 +173,9 @@ function threadFields({ tables }: LogBackend, stream: StreamKey, { state, head }
 }
 
 function waitFields({ tables }: LogBackend, stream: StreamKey, { state }: Folded): string[] {
-  const rows = new Map(listWaits(tables, { stream, status: 'any', limit: Number.MAX_SAFE_INTEGER }).map((row) => [row.continuation_id, row]))
+  const rows = new Map(
+    listWaits(tables, { stream, status: 'any', limit: Number.MAX_SAFE_INTEGER }).map((row) => [row.continuation_id, row]),
+  )
   const ids = [...state.waits.keys(), ...[...state.closedWaits].map(([id]) => id)]
   const wrong = ids.flatMap((id) => {
     const [row, wait] = [rows.get(id), findWait(state, id)]

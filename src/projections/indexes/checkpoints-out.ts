@@ -1,7 +1,7 @@
-import { canonicalJson, type JsonObject, sha256Hex } from '../../base/index.ts'
+import { type JsonObject, sha256Hex } from '../../base/index.ts'
 import { eventId, type LogEvent, threadName } from '../../events/index.ts'
 import type { Projector, TopicRecord } from '../../log/index.ts'
-import { harnessStateJson } from '../harness-state.ts'
+import { harnessStateText } from '../harness-state.ts'
 import { SNAPSHOTS } from '../snapshot-table.ts'
 import type { ThreadIdentity, ThreadState } from '../state.ts'
 import { Folds, type Step } from './steps.ts'
@@ -119,7 +119,7 @@ function withState(record: object, text: string): Uint8Array {
 
 function stateText(state: ThreadState): string | undefined {
   try {
-    return canonicalJson(harnessStateJson(state))
+    return harnessStateText(state)
   } catch {
     // Messages no version of the wire form can hold: the thread has no checkpoint, and loading it says why.
     return undefined

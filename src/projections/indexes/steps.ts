@@ -1,4 +1,4 @@
-import type { LogEvent, StreamKey } from '../../events/index.ts'
+import type { EventHash, LogEvent, StreamKey } from '../../events/index.ts'
 import type { ProjectorTx, RecordedEvent } from '../../log/index.ts'
 import { asksForRefold, emptyFold, type Folded, foldRecord, foldStream, repairedVersions } from '../fold.ts'
 import { readSnapshot } from '../snapshot-table.ts'
@@ -39,6 +39,12 @@ export class Folds {
   /** @param capacity threads kept in memory */
   constructor(capacity = 8192) {
     this.#capacity = capacity
+  }
+
+  /** The fold of a stream whose newest event has this hash, if a projector has just made it. */
+  at(stream: StreamKey, hash: EventHash): Folded | undefined {
+    const after = this.#entries.get(stream)?.result.after
+    return after?.head.hash === hash ? after : undefined
   }
 
   /** The steps of each thread in `events`. */

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import { type Agent, defineAgent, defineTool, externalTool, type ToolContext } from '../../../src/index.ts'
 import { type ScriptEntry, type ScriptedModel, scriptedModel } from '../../../src/models/index.ts'
@@ -16,9 +18,12 @@ export interface Call {
 /** The input that makes the worker's model respond with these steps, one after the other. The conversation is the script. */
 export const script = (...steps: Step[]): string => JSON.stringify(steps)
 
+/** The file that lets the tool `gate` come back, once it exists. */
+export const gateOf = (ledger: string): string => `${ledger}.open`
+
 export interface WorkerOptions {
   ledger: string
-  /** The tool `stall` never comes back, and a step `hang` never ends. Otherwise both are like any other. */
+  /** The tool `stall` never comes back, `die` kills its process, `gate` waits, and a step `hang` never ends. Otherwise all are like any other. */
   stalls?: boolean
   revision?: string
 }
@@ -70,6 +75,16 @@ export function workerAgent({ ledger, stalls = false, revision = '1' }: WorkerOp
       return { did: 'die' }
     },
   })
+  const gate = defineTool({
+    name: 'gate',
+    description: 'Does something and comes back when the gate is open',
+    input,
+    execute: async (_, context) => {
+      done('gate', context)
+      while (stalls && !existsSync(gateOf(ledger))) await delay(10)
+      return { did: 'gate' }
+    },
+  })
   const ask = externalTool({
     name: 'ask',
     description: 'Asks the desk',
@@ -84,7 +99,7 @@ export function workerAgent({ ledger, stalls = false, revision = '1' }: WorkerOp
       local('confirm', { needsApproval: true }),
       local('alone', { sequential: true }),
     ],
-    ...[stall('stall'), stall('stall_again', 'retryable'), die, fault, ask],
+    ...[stall('stall'), stall('stall_again', 'retryable'), die, gate, fault, ask],
   ]
   const model = scriptedModel((prompt) => respond(prompt, stalls))
   return { ...defineAgent({ name: 'worker', revision, system: 'You work.', questions: true, tools, model }), model }
