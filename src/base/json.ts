@@ -124,13 +124,38 @@ function isOrdered(value: JsonValue): boolean {
 }
 
 function writeSorted(value: JsonValue): string {
+  if (typeof value === 'string') return quoted(value)
   if (value === null || typeof value !== 'object') return JSON.stringify(value)
-  if (Array.isArray(value)) return `[${value.map(writeSorted).join(',')}]`
-  const keys = Object.keys(value)
-    .filter((key) => value[key] !== undefined)
-    .sort()
-  return `{${keys.map((key) => `${JSON.stringify(key)}:${writeSorted(value[key] as JsonValue)}`).join(',')}}`
+  let text = ''
+  if (Array.isArray(value)) {
+    for (const item of value) text += text === '' ? writeSorted(item) : `,${writeSorted(item)}`
+    return `[${text}]`
+  }
+  for (const key of sortedKeys(value)) {
+    const item = value[key]
+    if (item !== undefined) text += `${text === '' ? '' : ','}${quoted(key)}:${writeSorted(item)}`
+  }
+  return `{${text}}`
 }
+
+/** Insertion sort: objects are small, and mostly in order already. */
+function sortedKeys(value: JsonObject): string[] {
+  const keys = Object.keys(value)
+  if (keys.length > 32) return keys.sort()
+  for (let i = 1; i < keys.length; i++) {
+    const key = keys[i] as string
+    let j = i
+    while (j > 0 && (keys[j - 1] as string) > key) keys[j] = keys[--j] as string
+    keys[j] = key
+  }
+  return keys
+}
+
+/** Anything that a JSON string escapes, or that only the engine writes right (lone surrogates). */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+const ESCAPED = /["\\\u0000-\u001f\ud800-\udfff]/
+
+const quoted = (text: string): string => (text.length > 64 || ESCAPED.test(text) ? JSON.stringify(text) : `"${text}"`)
 
 /** Equality of JSON values: by canonical text, so key order does not matter and `true` differs from `1`. */
 export const jsonEqual = (a: JsonValue, b: JsonValue): boolean => a === b || canonicalJson(a) === canonicalJson(b)

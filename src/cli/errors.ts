@@ -24,6 +24,9 @@ export function exitCodeOf(error: unknown): number {
   return USAGE.has(error.code) ? EXIT.usage : BY_DISPOSITION[error.disposition]
 }
 
+/** True when help was asked for by saying too little: it has been shown, and says enough. */
+export const isHelp = (error: unknown): boolean => error instanceof CommanderError && error.code === 'commander.help'
+
 /** The error as standard error shows it: lines of text, or `{"error": {…}}`. */
 export function errorText(error: unknown, asJson: boolean): string {
   const described = describe(error)
@@ -62,7 +65,10 @@ function describe(error: unknown): Described {
 function causeLines(error: unknown): string[] {
   const shown = isThreadlogError(error, 'tool_threw', 'agent_module_invalid') ? error.cause : isKnown(error) ? undefined : error
   if (!(shown instanceof Error)) return []
-  return (shown.stack ?? shown.message).split('\n').map((line) => `  ${visible(line.trim())}`)
+  return (shown.stack ?? shown.message)
+    .split('\n')
+    .slice(0, 6)
+    .map((line) => `  ${visible(line.trim())}`)
 }
 
 const isKnown = (error: unknown): boolean => isThreadlogError(error) || error instanceof CommanderError

@@ -1,6 +1,6 @@
 import { constants } from 'node:os'
 import { wantsJson, withDashedIds } from './arguments.ts'
-import { errorText, exitCodeOf } from './errors.ts'
+import { errorText, exitCodeOf, isHelp } from './errors.ts'
 import { Io } from './io.ts'
 import type { Session } from './options.ts'
 import { buildProgram } from './program.ts'
@@ -29,7 +29,7 @@ async function main(): Promise<number> {
     return session.code
   } catch (error) {
     const code = exitCodeOf(error)
-    if (code !== 0 && interrupted === undefined) process.stderr.write(errorText(error, wantsJson(args)))
+    if (code !== 0 && interrupted === undefined && !isHelp(error)) process.stderr.write(errorText(error, wantsJson(args)))
     return code
   }
 }

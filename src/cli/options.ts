@@ -12,9 +12,9 @@ export interface Session {
   code: number
 }
 
-/** Adds the options all commands share. `shown` adds those of commands that show times and payloads. */
-export function common(command: Command, shown: { time?: boolean; payloads?: boolean } = {}): Command {
-  command
+/** Adds the options all commands share; they may stand before the command's name and behind it. */
+export const globalOptions = (program: Command): Command =>
+  program
     .addOption(new Option('--log <address>', 'the log: sqlite:<file>').env('THREADLOG_LOG').default('sqlite:./threadlog.db'))
     .addOption(
       new Option('-o, --output <format>', 'text, one JSON document, or one JSON record a line (default: text)').choices([
@@ -24,20 +24,24 @@ export function common(command: Command, shown: { time?: boolean; payloads?: boo
       ]),
     )
     .option('--json', 'short for -o json; for -o jsonl where records stream')
-    .addOption(new Option('--color <when>', 'colour in text').choices(['auto', 'always', 'never']).default('auto'))
-  if (shown.time)
-    command.addOption(
-      new Option('--time <form>', 'times in text (default: ISO 8601 in UTC)').choices(['iso', 'local', 'relative']),
+    .addOption(
+      new Option('--color <when>', 'colour in text; auto heeds NO_COLOR, FORCE_COLOR and TERM')
+        .choices(['auto', 'always', 'never'])
+        .default('auto'),
     )
-  if (shown.payloads)
-    command.addOption(
-      new Option(
-        '--payloads <how>',
-        'how much to show of what agents, tools and people wrote: nothing, 120 characters, all (default: preview in text, full in JSON)',
-      ).choices(['none', 'preview', 'full']),
-    )
-  return command
-}
+
+/** Adds `--time`, for commands whose text shows times. */
+export const showsTimes = (command: Command): Command =>
+  command.addOption(new Option('--time <form>', 'times in text (default: ISO 8601 in UTC)').choices(['iso', 'local', 'relative']))
+
+/** Adds `--payloads`, for commands that show what others wrote. */
+export const showsPayloads = (command: Command, otherwise = 'preview in text, full in JSON'): Command =>
+  command.addOption(
+    new Option(
+      '--payloads <how>',
+      `how much to show of what agents, tools and people wrote: nothing, 120 characters, all (default: ${otherwise})`,
+    ).choices(['none', 'preview', 'full']),
+  )
 
 type Handler<O, A extends unknown[]> = (context: Context, options: O & CommonOptions, ...args: A) => Promise<number | void>
 
@@ -49,7 +53,7 @@ export function action<O, A extends unknown[]>(
   o: { records?: boolean } = {},
 ): Command {
   return command.action(async (...given: unknown[]) => {
-    const options = command.opts<O & CommonOptions>()
+    const options = command.optsWithGlobals<O & CommonOptions>()
     session.io.color = options.color
     const context = new Context(session, options, o.records)
     session.code = (await handler(context, options, ...(given.slice(0, -2) as A))) ?? 0

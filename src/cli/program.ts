@@ -12,7 +12,7 @@ import { threadsCommand } from './commands/threads.ts'
 import { topicCommands } from './commands/topics.ts'
 import { verifyCommand } from './commands/verify.ts'
 import { waitCommand, waitsCommand } from './commands/waits.ts'
-import type { Session } from './options.ts'
+import { globalOptions, type Session } from './options.ts'
 
 const AFTER = `
 The log is --log, else THREADLOG_LOG, else sqlite:./threadlog.db; only run, start and engine create it.
@@ -48,9 +48,14 @@ export function buildProgram(session: Session): Command {
     .helpOption('-h, --help', 'what a command does')
     .helpCommand('help [command]', 'what a command does')
     .addHelpText('after', AFTER)
-    .configureHelp({ showGlobalOptions: false })
+    .configureHelp({ showGlobalOptions: true })
     .exitOverride()
-    .configureOutput({ writeOut: (text) => void session.io.write(text), writeErr: () => {}, outputError: () => {} })
+    .configureOutput({
+      writeOut: (text) => void session.io.write(text),
+      writeErr: (text) => void process.stderr.write(text),
+      outputError: () => {},
+    })
+  globalOptions(program)
   program.commandsGroup('Run:')
   runCommand(program, session)
   startCommand(program, session)

@@ -33,6 +33,8 @@ export interface DriveOptions {
 /** Begins, resumes and recovers runs for one owner: the same steps for library and engine. */
 export class Runner {
   readonly #o: RunnerOptions
+  readonly #stop = new AbortController()
+  readonly #driving = new Set<Promise<AttemptEnd>>()
 
   constructor(options: RunnerOptions) {
     this.#o = options
@@ -91,6 +93,12 @@ export class Runner {
     })
   }
 
+  /** Stops the runs that were begun without a signal of their own, after what is in flight has settled. */
+  async close(): Promise<void> {
+    this.#stop.abort()
+    await Promise.allSettled(this.#driving)
+  }
+
   /** True if nobody drives the run: its owner is gone, or is this process and no attempt of it knows of the run. */
   async isUndriven(run: RunState): Promise<boolean> {
     const { owners } = this.#o.store.backend
@@ -123,7 +131,10 @@ export class Runner {
       throw retryLater('run_active', 'This process is already driving that run.', { details: { run_id: runId } })
     active.add(runId)
     try {
-      const end = await runAttempt({ store, tail, agent, owner, actor, stream, runId, attempt, ...o }, begin)
+      const signal = o.signal ?? this.#stop.signal
+      const driving = runAttempt({ store, tail, agent, owner, actor, stream, runId, attempt, ...o, signal }, begin)
+      this.#driving.add(driving)
+      const end = await driving.finally(() => this.#driving.delete(driving))
       // A cache: a full or locked disk must not make a failure of a run that has ended.
       await store.snapshot(stream).catch(() => {})
       return end

@@ -238,11 +238,12 @@ export class Threadlog implements AsyncDisposable {
     if (this.#closed) throw reject('closed', 'This threadlog is closed.', { hint: 'Open it again.' })
   }
 
-  /** Stops engines, then the tail, then the log; the first error wins. */
+  /** Stops runs and engines, then the tail, then the log; the first error wins. */
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    const steps = [...[...this.#engines].map((engine) => () => engine.close()), () => this.#tail.close()]
+    const engines = [...this.#engines].map((engine) => () => engine.close())
+    const steps = [() => this.#library.close(), ...engines, () => this.#tail.close()]
     if (this.#ownsBackend) steps.push(() => this.backend.close())
     let first: unknown
     for (const step of steps) await step().catch((error: unknown) => (first ??= error))

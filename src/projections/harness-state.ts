@@ -16,7 +16,9 @@ export function harnessState(state: ThreadState): HarnessState {
 export function harnessStateText(state: ThreadState): string {
   const { message_history: _, ...rest } = harnessStateJson(state, [])
   const fields = Object.keys({ ...rest, message_history: null }).sort()
-  const written = fields.map((name) => `${JSON.stringify(name)}:${name === 'message_history' ? historyText(state) : canonicalJson(rest[name] ?? null)}`)
+  const written = fields.map(
+    (name) => `${JSON.stringify(name)}:${name === 'message_history' ? historyText(state) : canonicalJson(rest[name] ?? null)}`,
+  )
   return `{${written.join(',')}}`
 }
 

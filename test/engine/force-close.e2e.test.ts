@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { defineAgent, defineTool, openThreadlog } from '../../src/index.ts'
 import { scriptedModel } from '../../src/models/index.ts'
 import { threadStatus } from '../../src/projections/index.ts'
-import { checkStream, dispatchedCalls } from '../support/processes/checks.ts'
+import { checkStream, codeOf, dispatchedCalls } from '../support/processes/checks.ts'
 import { Child } from '../support/processes/child.ts'
 import { effect, effects } from '../support/processes/ledger.ts'
 import { type Place, places } from '../support/processes/place.ts'
@@ -77,6 +77,26 @@ test('a second engine of the same process takes over what the closed one left', 
   expect(await run.result()).toMatchObject({ status: 'completed', output: 'done' })
   expect(effects(files.ledger)).toHaveLength(1)
   await checkStream(threads.store, threads.thread('close_2').stream)
+}, 60_000)
+
+// A run in the caller's process went on without its log, or hung with it.
+test('closing the log lets the tool of a library run settle and tells its caller; the next process goes on', async () => {
+  const files = place()
+  const { agent, gate, model } = gated(files)
+  const first = await openThreadlog({ log: files.log, application: 'shop', agents: [agent] })
+  const running = codeOf(() => first.run('worker', { thread: 'close_3', input }))
+  await until(() => effects(files.ledger).length === 1)
+  const closing = first.close()
+  gate.resolve()
+  expect(await running).toBe('closed')
+  await closing
+  expect(model.requests).toHaveLength(1)
+
+  await using second = await openThreadlog({ log: files.log, application: 'shop', agents: [workerAgent(files)] })
+  expect(await second.run('worker', { thread: 'close_3' })).toMatchObject({ status: 'completed', output: 'done' })
+  const { stream } = second.thread('close_3')
+  expect(dispatchedCalls(await eventsOf(second.backend, stream))).toMatchObject([{ settlement: 'returned', dispatches: 1 }])
+  await checkStream(second.store, stream)
 }, 60_000)
 
 test('closing loses neither requests nor results that arrive meanwhile', async () => {

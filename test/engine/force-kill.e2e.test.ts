@@ -62,6 +62,7 @@ function checkEffects(done: readonly Effect[], calls: readonly DispatchedCall[])
       expect(n).toBeLessThanOrEqual(1)
     }
   }
+  expect(calls.some(({ settlement }) => settlement === 'unknown')).toBe(true)
   // One key per call, whoever ran it and however often.
   const keysByCall = new Map<string, Set<string>>()
   for (const { tool, call, key } of done)

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { LogEvent } from '../../src/events/index.ts'
 import { openThreadlog, type RunHandle, type Threadlog } from '../../src/index.ts'
@@ -38,6 +39,30 @@ test('two engines on one file share the work, and no thread is driven by two at 
   const done = effects(files.ledger)
   expect(new Set(done.map(({ pid }) => pid))).toEqual(new Set([first.pid, second.pid]))
   expect([...timesByKey(done).values()].filter((times) => times !== 1)).toEqual([])
+}, 60_000)
+
+test('one of two engines is killed: the other takes over its runs, and finishes everything', async () => {
+  const { log, ...files } = place()
+  await using threads = await openThreadlog({ log, application: 'shop', agents: [ordersAgent(files)] })
+  const engine = () => Child.start('engine.ts', { ...files, concurrency: 8, paceMs: 20, thinkMs: 1, sweepMs: 100 })
+  const first = await engine()
+  await using second = await engine()
+  const handles: RunHandle[] = []
+  for (let i = 0; i < THREADS; i++)
+    handles.push(await threads.start({ agent: 'orders', thread: `order_${i}`, input: `order-${i}` }))
+  const answered = answerAll(threads)
+  while (effects(files.ledger).filter(({ pid }) => pid === first.pid).length < 5) await delay(5)
+  await first.kill()
+  const results = await Promise.all(handles.map((handle) => handle.result()))
+  expect(results.map(({ output }) => output)).toEqual(handles.map((_, i) => `settled order-${i}`))
+  await answered
+  await checkLog(threads.store)
+  checkReceipts(threads.backend)
+  expect(effects(files.ledger).some(({ pid }) => pid === second.pid)).toBe(true)
+  const more = [...timesByKey(effects(files.ledger).filter(({ tool }) => tool !== 'look')).values()].filter(
+    (times) => times !== 1,
+  )
+  expect(more).toEqual([])
 }, 60_000)
 
 /** Answers what the orders wait for, as it comes, by API. */

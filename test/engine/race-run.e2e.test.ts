@@ -78,6 +78,19 @@ test('two processes that resume one answered thread at once: it is resumed once,
   expect([...timesByKey(effects(files.ledger)).values()]).toEqual(Array(ROUNDS).fill(1))
 }, 60_000)
 
+test('two processes that send one command at once ask for one run', async () => {
+  const files = place()
+  await using threads = await open(files)
+  await using first = await Child.start('client.ts', files)
+  await using second = await Child.start('client.ts', files)
+  for (let round = 0; round < ROUNDS; round++) {
+    const command = { thread: `race_${round}`, input: script([{ id: 'c1', name: 'note' }], 'done'), commandId: `order ${round}` }
+    const ids = await Promise.all([first.must<string>('start', command), second.must<string>('start', command)])
+    expect(ids[0]).toBe(ids[1])
+    expect((await threads.store.load(threads.thread(command.thread).stream)).requested).toHaveLength(1)
+  }
+}, 60_000)
+
 // Known failure 59: two recoverers each rebuilt the messages for themselves and went on with different ones. Here taking over a run is
 // a commit with the next attempt, so the log lets one through, and whoever lost sees the winner's thread.
 test('row 59: two processes recover one abandoned run: one wins, and both see the same thread', async () => {

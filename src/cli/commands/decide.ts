@@ -9,7 +9,7 @@ import { EXIT, usage } from '../errors.ts'
 import { jsonArgument } from '../inputs.ts'
 import { isInteractive } from '../io.ts'
 import { writing } from '../logs.ts'
-import { action, common, type Session } from '../options.ts'
+import { action, type Session, showsPayloads } from '../options.ts'
 import type { PayloadForm } from '../payloads.ts'
 import { showReceipt } from '../receipt-view.ts'
 import { visibleJson } from '../visible.ts'
@@ -44,22 +44,18 @@ export function approveCommand(program: Command, session: Session): void {
     .option('--reason <text>', 'recorded with the decision')
     .option('--override-args <json>', 'run the call with these arguments instead: JSON, @file, or - for standard input')
     .option('--yes', 'do not ask')
-  action<Quoted & { overrideArgs?: string; yes?: boolean }, [string]>(
-    common(command, { payloads: true }),
-    session,
-    async (context, o, id) => {
-      const digest = checkedDigest(o.digest)
-      if (!isInteractive() && !(o.yes && digest))
-        throw usage('Off a terminal, approve needs --yes and --digest.', { hint: `threadlog wait ${id} shows the digest.` })
-      const overrideArgs =
-        o.overrideArgs === undefined ? undefined : objectOf(await jsonArgument(o.overrideArgs, '--override-args'))
-      return deciding(context, id, 'approval', async (threads, view) => {
-        const shown = view.wait.item.proposal_digest
-        if (!o.yes && !(await confirmed(context, view, o.payloads ?? 'full', overrideArgs))) return undefined
-        return threads.approve(view.wait.id, { ...decisionOf(o), digest: digest ?? shown, overrideArgs })
-      })
-    },
-  )
+  action<Quoted & { overrideArgs?: string; yes?: boolean }, [string]>(showsPayloads(command), session, async (context, o, id) => {
+    const digest = checkedDigest(o.digest)
+    if (!isInteractive() && !(o.yes && digest))
+      throw usage('Off a terminal, approve needs --yes and --digest.', { hint: `threadlog wait ${id} shows the digest.` })
+    const overrideArgs =
+      o.overrideArgs === undefined ? undefined : objectOf(await jsonArgument(o.overrideArgs, '--override-args'))
+    return deciding(context, id, 'approval', async (threads, view) => {
+      const shown = view.wait.item.proposal_digest
+      if (!o.yes && !(await confirmed(context, view, o.payloads ?? 'full', overrideArgs))) return undefined
+      return threads.approve(view.wait.id, { ...decisionOf(o), digest: digest ?? shown, overrideArgs })
+    })
+  })
 }
 
 /** `threadlog deny` */
@@ -69,7 +65,7 @@ export function denyCommand(program: Command, session: Session): void {
     .description('Refuses a proposed call; the model reads the reason. Nothing runs, so nothing is asked.')
     .argument(...WAIT)
     .option('--reason <text>', 'what the model is told')
-  action<Quoted, [string]>(common(command), session, (context, o, id) =>
+  action<Quoted, [string]>(command, session, (context, o, id) =>
     deciding(context, id, 'approval', (threads, { wait }) =>
       threads.deny(wait.id, { ...decisionOf(o), digest: checkedDigest(o.digest) }),
     ),
@@ -87,7 +83,7 @@ export function answerCommand(program: Command, session: Session): void {
       '{"answers": {question: label or text or list}, "response": text}: JSON, @file, or - for standard input',
     )
     .option('--response <text>', 'a response in free text')
-  action<Quoted & { result?: string; response?: string }, [string]>(common(command), session, async (context, o, id) => {
+  action<Quoted & { result?: string; response?: string }, [string]>(command, session, async (context, o, id) => {
     if ((o.result === undefined) === (o.response === undefined)) throw usage('Give either --result or --response.')
     const value = o.result === undefined ? { response: o.response } : answerOf(await jsonArgument(o.result, '--result'))
     return deciding(context, id, 'question', (threads, { wait }) =>

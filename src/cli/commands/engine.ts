@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { openThreadlog } from '../../engine/index.ts'
 import { loadAgents } from '../agents.ts'
 import { EXIT } from '../errors.ts'
-import { action, common, count, type Session } from '../options.ts'
+import { action, count, type Session } from '../options.ts'
 import { visible } from '../visible.ts'
 
 /** `threadlog engine` */
@@ -21,7 +21,7 @@ export function engineCommand(program: Command, session: Session): void {
       'after',
       '\nSIGINT and SIGTERM let what is in flight settle and end it with 130 and 143; a second one ends it at once.',
     )
-  action<{ app: string; concurrency: number }, [string]>(common(command), session, async ({ io, log, signal }, o, path) => {
+  action<{ app: string; concurrency: number }, [string]>(command, session, async ({ io, log, signal }, o, path) => {
     const agents = await loadAgents(path)
     const threads = await openThreadlog({ log: log as 'memory', application: o.app, agents })
     try {

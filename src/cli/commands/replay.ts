@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { JsonObject } from '../../base/index.ts'
 import { looking } from '../logs.ts'
-import { action, common, parsed, type Session } from '../options.ts'
+import { action, parsed, type Session, showsPayloads } from '../options.ts'
 import { eventJson } from '../records.ts'
 import { findThreadRef, type Scope, threadJson } from '../references.ts'
 import { parseVersion, recordsUpTo, type VersionSpec } from '../versions.ts'
@@ -17,7 +17,7 @@ export function replayCommand(program: Command, session: Session): void {
     )
     .option('--at <version>', 'up to a version, -N (N events before the newest), or @<ISO time>', parsed(parseVersion))
   action<Scope & { at?: VersionSpec }, [string]>(
-    common(command, { payloads: true }),
+    showsPayloads(command, 'full'),
     session,
     async (context, o, reference) => {
       const form = o.payloads ?? 'full'

@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { JsonObject } from '../../base/index.ts'
 import { decodeReceipt, type Receipt } from '../../continuations/index.ts'
 import type { Delivery, LogBackend, Positions } from '../../log/index.ts'
@@ -8,7 +8,7 @@ import { endOfTopic, followTopic } from '../follow.ts'
 import { durationText, parseDuration } from '../format.ts'
 import { jsonArgument } from '../inputs.ts'
 import { writing } from '../logs.ts'
-import { action, common, parsed, type Session } from '../options.ts'
+import { action, parsed, type Session } from '../options.ts'
 import { showReceipt } from '../receipt-view.ts'
 import { positionJson } from '../records.ts'
 
@@ -51,13 +51,17 @@ export function resultsCommand(program: Command, session: Session): void {
     .option('--schema-id <id>', 'schema the result was made for; another one than the wait has is refused')
     .option('--digest <digest>', 'digest of the proposal the result was made for')
     .option('--app <application>', "application of the wait (default: the engine's)")
-    .option('--timeout <duration>', 'how long to wait for the receipt', parsed(parseDuration), 30_000)
+    .addOption(
+      new Option('--timeout <duration>', 'how long to wait for the receipt')
+        .argParser(parsed(parseDuration))
+        .default(30_000, '30s'),
+    )
     .option('--no-wait', 'do not wait for the receipt; shows where the result stands')
     .addHelpText(
       'after',
       '\nExit code 0 when the verdict is accepted or duplicate, 1 for any other, 3 when no receipt came in time.',
     )
-  action<Options, []>(common(command), session, async (context, o) => {
+  action<Options, []>(command, session, async (context, o) => {
     const value = new TextEncoder().encode(JSON.stringify(await submissionOf(o)))
     return writing(context.log, async (backend) => {
       const from = await endOfTopic(backend, 'receipts')

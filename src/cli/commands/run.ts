@@ -6,7 +6,7 @@ import type { Context } from '../context.ts'
 import { EXIT } from '../errors.ts'
 import { isoTime } from '../format.ts'
 import { LineText } from '../line-text.ts'
-import { action, common, type Session } from '../options.ts'
+import { action, type Session } from '../options.ts'
 import { inputOf, type RunInput, resultJson, resultLines, runArguments, runPlace } from '../run-input.ts'
 import { visible } from '../visible.ts'
 
@@ -33,7 +33,7 @@ export function runCommand(program: Command, session: Session): void {
       '\nExit code 0 when completed or suspended, 1 when failed or cancelled. SIGINT and SIGTERM cancel the run.',
     )
   action<RunInput & { agent?: string }, [string, string, string | undefined]>(
-    common(command),
+    command,
     session,
     async (context, o, path, threadText, text) => {
       const place = runPlace(threadText, o)

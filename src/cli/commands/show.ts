@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { JsonObject } from '../../base/index.ts'
+import { type JsonObject, Payload } from '../../base/index.ts'
 import type { ThreadKey } from '../../events/index.ts'
 import type { LogBackend, RecordedEvent } from '../../log/index.ts'
 import { verifyRecords } from '../../projections/index.ts'
@@ -8,8 +8,8 @@ import { EXIT, timedOut, usage } from '../errors.ts'
 import { followEvents } from '../follow.ts'
 import { counted, durationText, isoTime, parseDuration } from '../format.ts'
 import { looking } from '../logs.ts'
-import { action, common, count, names, parsed, type Session } from '../options.ts'
-import { valueText } from '../payloads.ts'
+import { action, count, names, parsed, type Session, showsPayloads, showsTimes } from '../options.ts'
+import { fieldsJson, payloadText, valueText } from '../payloads.ts'
 import { eventJson, typeFilter, typeOf } from '../records.ts'
 import { findThreadRef, type Scope, type ThreadRef, threadJson } from '../references.ts'
 import { type Group, groupEvents, rangesText } from '../show/groups.ts'
@@ -50,7 +50,7 @@ export function showCommand(program: Command, session: Session): void {
       'after',
       '\nThe last line of text says whether the hash chain holds; threadlog verify checks more. Exit code 3 when --timeout has passed.',
     )
-  action<Options, [string]>(common(command, { time: true, payloads: true }), session, async (context, o, reference) => {
+  action<Options, [string]>(showsTimes(showsPayloads(command)), session, async (context, o, reference) => {
     check(o)
     return looking(context.log, async (backend) => {
       const ref = await findThreadRef(backend, reference, o)
@@ -98,11 +98,15 @@ async function showEvents(context: Context, ref: ThreadRef, records: readonly Re
 
 const outcomeText = ({ event }: RecordedEvent): string => (event ? outcomeOf(event) : 'unreadable')
 
-/** Fields and envelope, one a line. */
-function detailLines({ payloads }: Context, record: RecordedEvent): string[] {
-  const { version: _, type: __, time: ___, fields, ...envelope } = eventJson(record, 'full')
-  const all = { ...(fields as JsonObject | undefined), ...envelope }
-  return Object.entries(all).map(([name, value]) => `         ${name.padEnd(20)}  ${valueText(value, payloads)}`.trimEnd())
+/** Fields and where the event stands, one a line; what is absent is left out. */
+function detailLines({ payloads }: Context, { event, hash, position }: RecordedEvent): string[] {
+  const { commit, actor, causation, run_id, attempt } = event ?? {}
+  const where = { run: run_id, attempt, actor, causation, commit, hash, offset: `${position.partition}@${position.offset}` }
+  return Object.entries({ ...event?.data, ...where }).flatMap(([name, value]) => {
+    if (value === undefined || value === null || (value === run_id && name === 'run_id')) return []
+    const text = value instanceof Payload ? payloadText(value, payloads) : valueText(fieldsJson(value, payloads), 'full')
+    return [`         ${name.padEnd(18)}${text}`.trimEnd()]
+  })
 }
 
 async function showGroups(context: Context, ref: ThreadRef, records: readonly RecordedEvent[]): Promise<void> {

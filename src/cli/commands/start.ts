@@ -4,7 +4,7 @@ import { threadName } from '../../events/index.ts'
 import type { Context } from '../context.ts'
 import { EXIT, timedOut, usage } from '../errors.ts'
 import { durationText, parseDuration } from '../format.ts'
-import { action, common, parsed, type Session } from '../options.ts'
+import { action, parsed, type Session } from '../options.ts'
 import { inputOf, keyJson, type RunInput, resultJson, resultLines, runArguments, runPlace } from '../run-input.ts'
 import { visible } from '../visible.ts'
 
@@ -32,7 +32,7 @@ export function startCommand(program: Command, session: Session): void {
     .option('--wait', 'wait for the end of the run; a suspension is none')
     .option('--timeout <duration>', 'with --wait: give up after this time', parsed(parseDuration))
     .addHelpText('after', '\nWith --wait, exit code 0 when completed, 1 when failed or cancelled, 3 when --timeout has passed.')
-  action<Options, [string, string, string | undefined]>(common(command), session, async (context, o, agent, threadText, text) => {
+  action<Options, [string, string, string | undefined]>(command, session, async (context, o, agent, threadText, text) => {
     if (o.timeout !== undefined && !o.wait) throw usage('--timeout goes with --wait.')
     const { application, user, thread } = runPlace(threadText, o)
     const input = await inputOf(text, o)

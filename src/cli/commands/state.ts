@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { reject } from '../../base/index.ts'
 import { type Folded, foldStream, harnessState } from '../../projections/index.ts'
 import { looking } from '../logs.ts'
-import { action, common, parsed, type Session } from '../options.ts'
+import { action, parsed, type Session } from '../options.ts'
 import { findThreadRef, type Scope, threadJson } from '../references.ts'
 import { parseVersion, readUpTo, type VersionSpec } from '../versions.ts'
 import { visibleJsonText } from '../visible.ts'
@@ -16,7 +16,7 @@ export function stateCommand(program: Command, session: Session): void {
       'Writes the thread as HarnessState JSON, which resumes elsewhere: in text the bare state, in json and jsonl under `state`, with its version and hash.',
     )
     .option('--at <version>', 'as it was: a version, -N (N events before the newest), or @<ISO time>', parsed(parseVersion))
-  action<Scope & { at?: VersionSpec }, [string]>(common(command), session, async (context, o, reference) => {
+  action<Scope & { at?: VersionSpec }, [string]>(command, session, async (context, o, reference) => {
     const { ref, folded } = await looking(context.log, async (backend) => {
       const ref = await findThreadRef(backend, reference, o)
       return { ref, folded: foldStream(await readUpTo(backend, ref.stream, o.at, context.signal)) }

@@ -4,7 +4,7 @@ import { threadName } from '../../events/index.ts'
 import { listThreads, type ThreadFilter, type ThreadRow } from '../../projections/index.ts'
 import { counted, isoTime, parseSince } from '../format.ts'
 import { looking } from '../logs.ts'
-import { action, common, count, type Session } from '../options.ts'
+import { action, count, type Session, showsTimes } from '../options.ts'
 import { threadJson } from '../references.ts'
 import { type Column, outcomeStyle } from '../table.ts'
 
@@ -34,7 +34,7 @@ export function threadsCommand(program: Command, session: Session): void {
     .option('--user <user>', 'only threads of this user')
     .option('--since <when>', 'only threads with an event since then: 24h, 7d, or an ISO time')
     .option('--limit <count>', 'at most so many', count(1), 50)
-  action<Options, []>(common(command, { time: true }), session, async (context, o) => {
+  action<Options, []>(showsTimes(command), session, async (context, o) => {
     const since = o.since === undefined ? undefined : parseSince(o.since, context.now)
     const filter: ThreadFilter = { application: o.app, user: o.user, status: o.state, since, limit: o.limit + 1 }
     const rows = await looking(context.log, async ({ tables }) => listThreads(tables, filter))
@@ -48,7 +48,7 @@ export function threadsCommand(program: Command, session: Session): void {
       { name: 'THREAD', text: nameOf },
     ]
     await context.list('threads', rows.slice(0, o.limit), rowJson, columns)
-    if (rows.length > o.limit) context.io.note(`There are more than ${counted(o.limit, 'thread')}; --limit shows them.`)
+    if (rows.length > o.limit) context.io.note(`Only the newest ${counted(o.limit, 'thread')}; --limit shows more.`)
   })
 }
 

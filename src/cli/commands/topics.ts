@@ -6,7 +6,7 @@ import type { Context } from '../context.ts'
 import { followTopic } from '../follow.ts'
 import { isoTime, parseSince } from '../format.ts'
 import { looking } from '../logs.ts'
-import { action, common, count, type Session } from '../options.ts'
+import { action, count, type Session, showsPayloads, showsTimes } from '../options.ts'
 import { type PayloadForm, payloadJson, valueText } from '../payloads.ts'
 import { sourceText } from '../receipt-view.ts'
 import { positionJson } from '../records.ts'
@@ -128,7 +128,7 @@ function topicCommand(program: Command, session: Session, t: TopicCommand): void
     .option('--since <when>', 'only records from then on: 24h, 7d, or an ISO time')
     .option('--limit <count>', 'the newest so many', count(1), 100)
     .option('--follow', 'go on with records as they come (-o jsonl)')
-  action<Options, []>(common(command, { time: true, payloads: t.payloads !== undefined }), session, async (context, o) => {
+  action<Options, []>(showsTimes(t.payloads ? showsPayloads(command) : command), session, async (context, o) => {
     const since = o.since === undefined ? 0 : parseSince(o.since, context.now)
     const wanted = (item: Item): boolean => item.time >= since && t.matches(item.json, o)
     const json = (item: Item): JsonObject => itemJson(t, item, context.payloads)

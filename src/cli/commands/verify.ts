@@ -6,7 +6,7 @@ import { indexProjectors, listThreads, type ThreadRow } from '../../projections/
 import type { Context } from '../context.ts'
 import { EXIT, usage } from '../errors.ts'
 import { counted } from '../format.ts'
-import { action, common, type Session } from '../options.ts'
+import { action, type Session } from '../options.ts'
 import { findThreadRef, refText, type Scope } from '../references.ts'
 import { type Column, outcomeStyle, tableLines } from '../table.ts'
 import { type Walked, walkLog } from '../verify/log-walk.ts'
@@ -30,7 +30,7 @@ export function verifyCommand(program: Command, session: Session): void {
       'after',
       '\nExit code 0 when everything is intact, 1 when damage was found. In text, --all lists damaged threads only.',
     )
-  action<Scope & { all?: boolean }, [string | undefined]>(common(command), session, async (context, o, reference) => {
+  action<Scope & { all?: boolean }, [string | undefined]>(command, session, async (context, o, reference) => {
     if ((reference === undefined) === !o.all) throw usage('Give either a thread or --all.')
     const backend = await openLog(context.log, { readOnly: true })
     try {

@@ -3,7 +3,7 @@ import { listWaits, type WaitRow, waitById } from '../../projections/index.ts'
 import { followEvents } from '../follow.ts'
 import { counted, parseDuration } from '../format.ts'
 import { looking } from '../logs.ts'
-import { action, common, count, parsed, type Session } from '../options.ts'
+import { action, count, parsed, type Session, showsPayloads, showsTimes } from '../options.ts'
 import { refText } from '../references.ts'
 import { type Column, outcomeStyle } from '../table.ts'
 import { findWaitView, waitJson, waitLines, waitRowJson } from '../wait-view.ts'
@@ -38,7 +38,7 @@ export function waitsCommand(program: Command, session: Session): void {
     .option('--due <duration>', 'only waits whose deadline is within this time, or past: 1h, 2d', parsed(parseDuration))
     .option('--limit <count>', 'at most so many', count(1), 200)
     .option('--follow', 'go on with waits as they open (-o jsonl)')
-  action<Options, []>(common(command, { time: true }), session, async (context, o) => {
+  action<Options, []>(showsTimes(command), session, async (context, o) => {
     await looking(context.log, async (backend) => {
       // Before the list is read, so that nothing falls between.
       const news = o.follow ? followEvents(backend, context) : undefined
@@ -56,7 +56,7 @@ export function waitsCommand(program: Command, session: Session): void {
         { name: 'THREAD', text: (row) => refText({ stream: row.stream, key: row }) },
       ]
       await context.list('waits', shown, waitRowJson, columns)
-      if (rows.length > o.limit) context.io.note(`There are more than ${counted(o.limit, 'wait')}; --limit shows them.`)
+      if (rows.length > o.limit) context.io.note(`Only ${counted(o.limit, 'wait')}; --limit shows more.`)
       if (!news) return
       const told = new Set(shown.map((row) => row.continuation_id))
       for await (const { event } of news) {
@@ -77,7 +77,7 @@ export function waitCommand(program: Command, session: Session): void {
       'Shows one wait: tool, arguments, the digest to quote when approving, deadline, and the answer once there is one.',
     )
     .argument('<wait>', 'id of the wait, or its first 8 or more characters')
-  action<object, [string]>(common(command, { time: true, payloads: true }), session, async (context, _, id) => {
+  action<object, [string]>(showsTimes(showsPayloads(command)), session, async (context, _, id) => {
     const view = await looking(context.log, (backend) => findWaitView(backend, id))
     await context.result({ wait: waitJson(view, context.payloads) }, () =>
       waitLines(view, context.payloads, (ms) => context.timeText(ms)),

@@ -85,6 +85,18 @@ export function workerAgent({ ledger, stalls = false, revision = '1' }: WorkerOp
       return { did: 'gate' }
     },
   })
+  const careful = defineTool({
+    name: 'careful',
+    description: 'Needs a yes, runs alone, and may never come back',
+    input,
+    needsApproval: true,
+    sequential: true,
+    execute: async (_, context) => {
+      done('careful', context)
+      if (stalls) await new Promise(() => {})
+      return { did: 'careful' }
+    },
+  })
   const ask = externalTool({
     name: 'ask',
     description: 'Asks the desk',
@@ -99,7 +111,7 @@ export function workerAgent({ ledger, stalls = false, revision = '1' }: WorkerOp
       local('confirm', { needsApproval: true }),
       local('alone', { sequential: true }),
     ],
-    ...[stall('stall'), stall('stall_again', 'retryable'), die, gate, fault, ask],
+    ...[stall('stall'), stall('stall_again', 'retryable'), die, gate, careful, fault, ask],
   ]
   const model = scriptedModel((prompt) => respond(prompt, stalls))
   return { ...defineAgent({ name: 'worker', revision, system: 'You work.', questions: true, tools, model }), model }
