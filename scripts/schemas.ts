@@ -1,4 +1,4 @@
-// Writes schemas/ from the event catalogue.
+// Writes schemas/ from the event catalogue, the retired event types and the edge messages.
 //   node scripts/schemas.ts                write; new types get the next id
 //   node scripts/schemas.ts --check        compare only; exit 1 when something differs
 //   node scripts/schemas.ts --evolve       a changed schema gets a new id, the old one moves to schemas/archive/
@@ -21,7 +21,7 @@ import { fileSchemas, type PinnedSchema } from '../src/events/schema-source.ts'
 const ENVELOPE = `${NAMESPACE}.Envelope`
 
 /** Content of every file under schemas/ that follows from the catalogue, by file name. */
-export function schemaFiles({ events, named }: AvroCatalogue): Map<string, string> {
+export function schemaFiles({ events, edges, named }: AvroCatalogue): Map<string, string> {
   const envelope = expand(ENVELOPE, named)
   const inEnvelope = new Set(definitions(envelope).keys())
   const users = new Map<string, number>()
@@ -30,6 +30,7 @@ export function schemaFiles({ events, named }: AvroCatalogue): Map<string, strin
 
   const known = new Set(inEnvelope)
   const common: AvroNamed[] = []
+  // What only edge messages use is not in `users`: each of their files stands alone, for programs that have nothing else of this package.
   for (const name of named.keys())
     if ((users.get(name) ?? 0) > 1 && !known.has(name)) common.push(expand(name, named, known) as AvroNamed)
 
@@ -38,16 +39,17 @@ export function schemaFiles({ events, named }: AvroCatalogue): Map<string, strin
     ['common.avsc', print(common)],
   ])
   for (const [type, record] of events) files.set(fileName(type), print(expand(record, named, new Set(known))))
+  for (const [type, record] of edges) files.set(fileName(type), print(expand(record, named)))
   return files
 }
 
 /** Pins after the catalogue: unchanged, new and changed ones. */
-export function nextPins({ events, named }: AvroCatalogue, pins: readonly PinnedSchema[]) {
+export function nextPins({ events, edges, named }: AvroCatalogue, pins: readonly PinnedSchema[]) {
   const current = new Map(pins.map((pin) => [pin.type, pin]))
   let last = Math.max(0, ...pins.map((pin) => pin.id))
   const added: PinnedSchema[] = []
   const changed: { pin: PinnedSchema; fingerprint: string }[] = []
-  for (const [type, record] of events) {
+  for (const [type, record] of [...events, ...edges]) {
     const now = fingerprint(expand(record, named))
     const pin = current.get(type)
     if (!pin) added.push({ id: ++last, type, fingerprint: now })
@@ -69,13 +71,13 @@ function main(): number {
   const catalogue = avroCatalogue()
   const files = schemaFiles(catalogue)
   const { added, changed, last } = nextPins(catalogue, pins)
-  const eventFiles = new Set(pins.map((pin) => fileName(pin.type)))
+  const pinned = new Set(pins.map((pin) => fileName(pin.type)))
 
   const differing = [...files].filter(([name, content]) => read(new URL(name, directory)) !== content).map(([name]) => name)
-  const orphans = existsSync(directory) ? readdirSync(directory).filter((name) => eventFiles.has(name) && !files.has(name)) : []
+  const orphans = existsSync(directory) ? readdirSync(directory).filter((name) => pinned.has(name) && !files.has(name)) : []
   if (values.check) {
-    for (const name of differing) console.error(`schemas/${name} does not follow from the catalogue`)
-    for (const name of orphans) console.error(`schemas/${name} has no event type`)
+    for (const name of differing) console.error(`schemas/${name} does not follow from its declaration`)
+    for (const name of orphans) console.error(`schemas/${name} has no type; a type that is replaced is retired in src/events/upcast.ts`)
     for (const { type } of added) console.error(`${type} has no pinned id`)
     for (const { pin } of changed) console.error(`${pin.type} changed under its pinned id ${pin.id}`)
     return differing.length + orphans.length + added.length + changed.length > 0 ? 1 : 0

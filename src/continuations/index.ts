@@ -1,3 +1,4 @@
+export { encodeResult, type ResultRecord } from './encode-result.ts'
 export { answer, approval, denial, humanContext } from './human.ts'
 export {
   ANSWER_SCHEMA,

@@ -9,7 +9,8 @@ import {
   parseJson,
   toJson,
 } from '../base/index.ts'
-import type { WaitFailure } from '../events/index.ts'
+import type { EdgeCodec, WaitFailure } from '../events/index.ts'
+import { isBinary, resultFromAvro } from './avro-result.ts'
 import { misfitOf } from './issue.ts'
 import type { Refusal } from './judgement.ts'
 import { digestSchema, externalIdSchema, idSchema, nameSchema, schemaIdSchema } from './names.ts'
@@ -83,16 +84,18 @@ const record = z.strictObject({
 const encoder = new TextEncoder()
 
 /**
- * Reads one submitted result: the bytes or text of a JSON object, or the object itself. Never throws: what is wrong with it comes
- * back as the verdict `unreadable`, `too-large` or `invalid` with code, path and what was expected (design §6, rows 1 to 3).
+ * Reads one submitted result: the bytes or text of a JSON object, the object itself, or Avro behind its schema id. Never throws for the
+ * record's sake: what is wrong with it comes back as the verdict `unreadable`, `too-large` or `invalid` with code, path and what was
+ * expected (design §6, rows 1 to 3).
+ * @param codec with the schemas that records in Avro may be written with. Default: those of this package
  */
-export function parseResult(input: Uint8Array | string | object, limits: ResultLimits = {}): Parsed {
+export function parseResult(input: Uint8Array | string | object, limits: ResultLimits = {}, codec?: EdgeCodec): Parsed {
   const recordBytes = limits.recordBytes ?? MAX_RECORD_BYTES
   const tooLarge: Unusable = {
     refusal: { verdict: 'too-large', code: 'record_too_large', path: '$', expected: `a record of at most ${recordBytes} bytes` },
   }
   if (sizeOf(input) > recordBytes) return tooLarge
-  const json = read(input)
+  const json = read(input, codec)
   if ('refusal' in json) return json
   if (!isRaw(input) && encoder.encode(canonicalJson(json.value)).length > recordBytes) return tooLarge
   return check(json.value, limits.resultBytes ?? MAX_RESULT_BYTES)
@@ -103,9 +106,11 @@ const isRaw = (input: unknown): input is Uint8Array | string => typeof input ===
 const sizeOf = (input: Uint8Array | string | object): number =>
   typeof input === 'string' ? Buffer.byteLength(input) : input instanceof Uint8Array ? input.length : 0
 
-function read(input: Uint8Array | string | object): { value: JsonValue } | Unusable {
-  if (input instanceof Uint8Array && input[0] === 0)
-    return unreadable('format_unsupported', '$', 'UTF-8 JSON: no schema for this binary record is known here')
+function read(input: Uint8Array | string | object, codec: EdgeCodec | undefined): { value: JsonValue } | Unusable {
+  if (input instanceof Uint8Array && isBinary(input)) {
+    const read = resultFromAvro(input, codec)
+    return 'value' in read ? read : unreadable(read.code, read.path, read.expected)
+  }
   try {
     return { value: isRaw(input) ? parseJson(input) : toJson(input) }
   } catch (error) {

@@ -1,8 +1,10 @@
 import { z } from 'zod'
 import { canonicalJson, fatal, type JsonValue, sha256Hex } from '../base/index.ts'
-import { catalogue, type EventType } from './catalogue.ts'
+import { catalogue } from './catalogue.ts'
+import { edges } from './edges.ts'
 import { envelope } from './envelope.ts'
 import { UNRECOGNISED } from './fields.ts'
+import { upcasters } from './upcast.ts'
 
 /** An Avro schema as JSON; named types are referred to by full name. */
 export type AvroSchema = string | AvroSchema[] | AvroRecord | AvroEnum | AvroFixed | AvroArray | AvroLong
@@ -10,6 +12,7 @@ export interface AvroField {
   name: string
   type: AvroSchema
   default?: null
+  doc?: string
 }
 export interface AvroRecord {
   type: 'record'
@@ -41,7 +44,8 @@ export interface AvroLong {
 export type AvroNamed = AvroRecord | AvroEnum | AvroFixed
 
 export const NAMESPACE = 'threadlog.events'
-const qualified = (name: string): string => `${NAMESPACE}.${name}`
+/** Of what others write and read in Avro. */
+export const EDGE_NAMESPACE = 'threadlog.edges'
 
 /** Full name of a named schema. */
 export const fullName = (schema: AvroNamed): string =>
@@ -58,55 +62,84 @@ export const recordName = (type: string): string =>
 /** `continuation.completed/1` → `continuation.completed-1.avsc`. */
 export const fileName = (type: string): string => `${type.replace('/', '-')}.avsc`
 
-/** Everything the zod catalogue says, in Avro: one record per event type, and the named types they refer to. */
+/** Everything the zod declarations say, in Avro: one record per type, and the named types they refer to. */
 export interface AvroCatalogue {
-  readonly events: ReadonlyMap<EventType, AvroRecord>
+  /** Events by type, retired types included: logs hold them for ever. */
+  readonly events: ReadonlyMap<string, AvroRecord>
+  /** Edge messages by type. */
+  readonly edges: ReadonlyMap<string, AvroRecord>
   readonly named: ReadonlyMap<string, AvroNamed>
 }
 
 /** Derives the Avro catalogue from the zod objects. Pure; used by the generator and the tests, not in production. */
 export function avroCatalogue(): AvroCatalogue {
   const named = new Map<string, AvroNamed>()
-  const define = (schema: AvroNamed): string => {
+  const add = (schema: AvroNamed): string => {
     const name = fullName(schema)
     const known = named.get(name)
     if (known && !same(known, schema)) throw new Error(`two different Avro types are called ${name}`)
     if (!known) named.set(name, schema)
     return name
   }
-  define({ type: 'fixed', name: qualified('Hash'), size: 32 })
-  define({ type: 'fixed', name: qualified('CommitId'), size: 16 })
-  const header: AvroField = { name: 'envelope', type: convert(envelope, define) }
-  const events = new Map<EventType, AvroRecord>()
-  for (const [type, object] of Object.entries(catalogue) as [EventType, z.ZodObject][])
+  const scope: Scope = { namespace: NAMESPACE, add }
+  add({ type: 'fixed', name: qualified(scope, 'Hash'), size: 32 })
+  add({ type: 'fixed', name: qualified(scope, 'CommitId'), size: 16 })
+  const header: AvroField = { name: 'envelope', type: convert(envelope, scope) }
+  const retired = Object.entries(upcasters).map(([type, { from }]) => [type, from] as const)
+  const events = new Map<string, AvroRecord>()
+  for (const [type, object] of [...Object.entries(catalogue), ...retired] as [string, z.ZodObject][])
     events.set(type, {
       type: 'record',
       name: recordName(type),
       namespace: NAMESPACE,
-      fields: [header, ...fields(object, define)],
+      fields: [header, ...fields(object, scope)],
     })
-  return { events, named }
+  return { events, edges: edgeRecords(add), named }
+}
+
+function edgeRecords(add: Scope['add']): Map<string, AvroRecord> {
+  const scope: Scope = { namespace: EDGE_NAMESPACE, add }
+  const records = new Map<string, AvroRecord>()
+  for (const [type, object] of Object.entries(edges) as [string, z.ZodObject][])
+    records.set(type, {
+      type: 'record',
+      name: String(object.meta()?.title),
+      namespace: EDGE_NAMESPACE,
+      fields: fields(object, scope),
+    })
+  return records
 }
 
 const same = (a: AvroSchema, b: AvroSchema): boolean => canonicalJson(a as JsonValue) === canonicalJson(b as JsonValue)
 
-type Define = (schema: AvroNamed) => string
+/** Where the named types met on the way go. */
+interface Scope {
+  readonly namespace: string
+  add(schema: AvroNamed): string
+}
+const qualified = ({ namespace }: Scope, name: string): string => `${namespace}.${name}`
 
-const fields = (object: z.ZodObject, define: Define): AvroField[] =>
+const fields = (object: z.ZodObject, scope: Scope): AvroField[] =>
   Object.entries(object.shape).map(([name, field]) => {
-    const type = convert(field as z.ZodType, define)
-    return Array.isArray(type) ? { name, type, default: null } : { name, type }
+    const type = convert(field as z.ZodType, scope)
+    const doc = (field as z.ZodType).description
+    return { name, type, ...(Array.isArray(type) ? { default: null } : {}), ...(doc === undefined ? {} : { doc }) }
   })
 
-function convert(schema: z.ZodType, define: Define): AvroSchema {
+function convert(schema: z.ZodType, scope: Scope): AvroSchema {
   const { avro, title } = (schema.meta() ?? {}) as { avro?: AvroSchema; title?: string }
   if (avro !== undefined) return avro
-  if (schema instanceof z.ZodNullable) return ['null', convert(schema.unwrap() as z.ZodType, define)]
-  if (schema instanceof z.ZodArray) return { type: 'array', items: convert(schema.element as z.ZodType, define) }
+  if (schema instanceof z.ZodNullable) return ['null', convert(schema.unwrap() as z.ZodType, scope)]
+  if (schema instanceof z.ZodArray) return { type: 'array', items: convert(schema.element as z.ZodType, scope) }
   if (title !== undefined && schema instanceof z.ZodEnum)
-    return define({ type: 'enum', name: qualified(title), symbols: schema.options as string[], default: UNRECOGNISED })
+    return scope.add({
+      type: 'enum',
+      name: qualified(scope, title),
+      symbols: schema.options as string[],
+      default: UNRECOGNISED,
+    })
   if (title !== undefined && schema instanceof z.ZodObject)
-    return define({ type: 'record', name: qualified(title), fields: fields(schema, define) })
+    return scope.add({ type: 'record', name: qualified(scope, title), fields: fields(schema, scope) })
   throw new Error('a catalogue field has no Avro form')
 }
 
@@ -139,5 +172,13 @@ export function definitions(schema: AvroSchema, into = new Map<string, AvroNamed
   return into
 }
 
-/** Lower-case hex SHA-256 of the canonical JSON of a self-contained schema: defaults and logical types count, layout does not. */
-export const fingerprint = (schema: AvroSchema): string => sha256Hex(canonicalJson(schema as JsonValue))
+/** Lower-case hex SHA-256 of the canonical JSON of a self-contained schema: defaults and logical types count, layout and docs do not. */
+export const fingerprint = (schema: AvroSchema): string => sha256Hex(canonicalJson(undocumented(schema) as JsonValue))
+
+function undocumented(schema: AvroSchema): AvroSchema {
+  if (typeof schema === 'string') return schema
+  if (Array.isArray(schema)) return schema.map(undocumented)
+  if (schema.type === 'array') return { ...schema, items: undocumented(schema.items) }
+  if (schema.type !== 'record') return schema
+  return { ...schema, fields: schema.fields.map(({ doc: _, ...field }) => ({ ...field, type: undocumented(field.type) })) }
+}

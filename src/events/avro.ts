@@ -93,6 +93,28 @@ class Json extends Kind {
   }
 }
 
+/** Text that is UTF-8 indeed: plain avsc reads broken bytes as replacement characters, so that two ids may come out as one. */
+class Utf8 extends Kind {
+  _read(tap: Tap): string {
+    const length = tap.readLong()
+    const start = tap.pos
+    if (!(length >= 0 && start + length <= tap.buf.length)) throw new Error('not a text')
+    tap.pos += length
+    return strictUtf8.decode(tap.buf.subarray(start, tap.pos))
+  }
+  _write(tap: Tap, value: string): void {
+    const bytes = Buffer.from(value)
+    tap.writeLong(bytes.length)
+    const start = tap.pos
+    tap.pos += bytes.length
+    if (tap.pos <= tap.buf.length) tap.buf.set(bytes, start)
+  }
+  _check(value: unknown): boolean {
+    return typeof value === 'string' && value.isWellFormed()
+  }
+}
+const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
 /** A list; its length is checked against the bytes that are left, as avsc does not (every item takes at least one). */
 class List extends Kind {
   readonly items: Type
@@ -103,6 +125,10 @@ class List extends Kind {
   }
   _read(tap: Tap): unknown[] {
     return readList(tap, this.items as unknown as Reading)
+  }
+  /** A reader without the field passes over it; the underlying type, whose items take no bytes, would not. */
+  _skip(tap: Tap): void {
+    this._read(tap)
   }
   _write(tap: Tap, value: unknown[]): void {
     if (value.length > 0) {
@@ -138,6 +164,7 @@ const hash = new Hex('threadlog.events.Hash', 32)
 const commitId = new Hex('threadlog.events.CommitId', 16)
 const count = new Count('count', { type: 'long' })
 const json = new Json('json', { type: 'bytes' })
+const utf8 = new Utf8('utf8', { type: 'string' })
 
 function kindOf(schema: AvroSchema, make: (schema: AvroSchema) => Type): Type | undefined {
   if (Array.isArray(schema)) return undefined
@@ -179,12 +206,15 @@ export function bodyTypes(schema: AvroRecord, envelopes: Map<string, Type> = new
   return { envelope, body: build(body as AvroSchema, registry) }
 }
 
-function build(schema: AvroSchema, registry: Record<string, Type>): Type {
-  const typeHook = (inner: unknown): Type | undefined =>
-    kindOf(inner as AvroSchema, (items) =>
-      avsc.Type.forSchema(items as never, { registry, wrapUnions: 'never', typeHook, omitRecordMethods: true }),
-    )
-  const type = avsc.Type.forSchema(schema as never, { registry, wrapUnions: 'never', typeHook, omitRecordMethods: true })
+/** Builds the type of a self-contained message that strangers write: as {@link bodyTypes}, and broken UTF-8 is refused. */
+export const messageType = (schema: AvroRecord): Type =>
+  build(schema, {}, (inner) => (inner === 'string' ? utf8 : undefined))
+
+function build(schema: AvroSchema, registry: Record<string, Type>, more: (inner: unknown) => Type | undefined = () => undefined): Type {
+  const make = (part: AvroSchema): Type =>
+    avsc.Type.forSchema(part as never, { registry, wrapUnions: 'never', typeHook, omitRecordMethods: true })
+  const typeHook = (inner: unknown): Type | undefined => more(inner) ?? kindOf(inner as AvroSchema, make)
+  const type = make(schema)
   // Records as plain objects: a decoded event equals a literal with the same fields.
   for (const inner of within(type))
     if (inner instanceof avsc.types.RecordType) inner.recordConstructor.prototype = Object.prototype

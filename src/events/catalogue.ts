@@ -2,7 +2,8 @@ import { z } from 'zod'
 import type { Actor, Causation } from './actor.ts'
 import { choice, count, flag, hash, instant, json, optional, record, text } from './fields.ts'
 
-// Everything that can happen to a thread (design §5). A change of meaning is a new type with the next number, never an edit.
+// Everything that can happen to a thread (design §5). A change of meaning is a new type with the next number, never an edit; the type
+// before it moves to `upcast.ts`.
 
 const parent = record('Parent', { stream: hash, version: count, hash })
 const origin = record('Origin', {
@@ -99,7 +100,17 @@ const shapes = {
   },
   'model.requested/1': { step: count, model: text, settings_digest: hash },
   'model.responded/1': { step: count, message: json, usage: json, replaces_previous: flag },
-  'model.failed/1': { step: count, code: text, retryable: flag, details: json },
+  'model.failed/2': {
+    step: count,
+    code: text,
+    retryable: flag,
+    /** Class or type name of what failed; never a provider's words. */
+    error_type: text,
+    /** HTTP status, if there was an answer. */
+    status: optional(count),
+    /** What the provider asked to be left alone for, in milliseconds. */
+    retry_after_ms: optional(count),
+  },
   'history.revised/1': {
     why: choice('RevisionWhy', ['system_prompt', 'interrupted_tail', 'filter', 'compaction']),
     /** `{replace: {index: message}}` over the history before this event. */
@@ -162,6 +173,9 @@ export const catalogue = Object.fromEntries(Object.entries(shapes).map(([type, s
 }
 
 export const eventTypes = Object.keys(catalogue) as EventType[]
+
+/** The zod objects of event types by name: the catalogue, or that of another build. */
+export type Declarations = Readonly<Record<string, z.ZodObject>>
 
 /** The fields of an event of type `T`. */
 export type EventData<T extends EventType> = z.infer<(typeof catalogue)[T]>

@@ -6,7 +6,8 @@ import { COMMIT_LIMITS, type Commit, type EncodedEvent } from './commit.ts'
 import { type Envelope, type EventHash, envelope as envelopeShape, type LogEvent, type StreamKey } from './envelope.ts'
 import { fitOf } from './fit.ts'
 import { fileSchemas, type SchemaSource } from './schema-source.ts'
-import { type Reader, typeTable, type Writer } from './type-table.ts'
+import { type Reader, type TypeOptions, typeTable, type Writer } from './type-table.ts'
+import type { Upcast } from './upcast.ts'
 import { bodyHash, bufferOf, FRAMING, readSchemaId, undecodable, writeFraming } from './wire.ts'
 
 /** What surrounds the drafts of one commit. */
@@ -32,20 +33,22 @@ export interface EventCodec {
    */
   encodeCommit(meta: CommitMeta, drafts: readonly EventDraft[]): Commit
   /**
-   * Reads one record. The result shares no memory with `bytes`; payloads are not parsed.
-   * @throws ThreadlogError `event_undecodable`; `details.reason` is `framing`, `unknown-schema` (a newer version wrote it) or `body`
+   * Reads one record; a retired type comes out as its successor, under the hash of what is stored. The result shares no memory with
+   * `bytes`; payloads are not parsed.
+   * @throws ThreadlogError `event_undecodable`; `details.reason` is `framing`, `unknown-schema` (a newer version wrote it), `body` or
+   *   `upcast` (a retired type whose successor it cannot be)
    */
   decodeEvent(bytes: Uint8Array): LogEvent
   /**
-   * Reads only the envelope, also of event types this build does not know: whoever wrote them, the envelope only grows at its end.
+   * Reads only the envelope as it is stored, also of event types this build does not know: whoever wrote them, the envelope only grows at its end.
    * @throws ThreadlogError `event_undecodable` as {@link EventCodec.decodeEvent}, in practice never for `unknown-schema`
    */
   decodeEnvelope(bytes: Uint8Array): Envelope & { hash: EventHash }
 }
 
 /** A codec over a schema source; types are built once per schema, at first use. */
-export function eventCodec(source: SchemaSource): EventCodec {
-  const types = typeTable(source)
+export function eventCodec(source: SchemaSource, options: TypeOptions = {}): EventCodec {
+  const types = typeTable(source, options)
   const fitEnvelope = fitOf(envelopeShape)
   let scratch: Buffer = Buffer.allocUnsafeSlow(16 * 1024)
 
@@ -101,7 +104,7 @@ export function eventCodec(source: SchemaSource): EventCodec {
     if (!reader) throw undecodable('unknown-schema', 'its schema is not known; a newer version may have written it', id)
     const { envelope, data } = read(record, id, reader.body, reader.bodyResolver, true) as { envelope: Envelope; data: unknown }
     if (envelope.type !== reader.type) throw mistyped(id)
-    return logEvent(envelope, data, bodyHash(record))
+    return reader.upcast ? upcast(reader.upcast, envelope, data, bodyHash(record), id) : logEvent(envelope, data, bodyHash(record))
   }
 
   function decodeEnvelope(bytes: Uint8Array): Envelope & { hash: EventHash } {
@@ -153,6 +156,16 @@ function read(record: Buffer, id: number, type: Type, resolver: Reader['bodyReso
 function logEvent(envelope: Envelope, data: unknown, hash: EventHash): LogEvent {
   const { stream, type, version, commit, previous, time, actor, causation, run_id, attempt, sealing } = envelope
   return { stream, type, version, commit, previous, time, actor, causation, run_id, attempt, sealing, data, hash } as LogEvent
+}
+
+function upcast({ type, apply }: Upcast, envelope: Envelope, data: unknown, hash: EventHash, id: number): LogEvent {
+  let fields: unknown
+  try {
+    fields = apply(data, envelope)
+  } catch {
+    throw undecodable('upcast', `it cannot be read as ${type}`, id)
+  }
+  return logEvent({ ...envelope, type }, fields, hash)
 }
 
 const mistyped = (id: number): ThreadlogError => undecodable('body', 'it names another type than its schema', id)

@@ -2,18 +2,18 @@ import { readFileSync } from 'node:fs'
 import { fatal } from '../base/index.ts'
 import { type AvroNamed, type AvroRecord, type AvroSchema, definitions, expand, fileName } from './avro-schema.ts'
 
-/** One schema an event can be written with. */
+/** One schema an event or an edge message can be written with. */
 export interface EventSchema {
   readonly id: number
-  /** The event type, `run.started/1`. */
+  /** The event type, `run.started/1`, or the edge message, `result/1`. */
   readonly type: string
-  /** The Avro record, self-contained; its first field is `envelope`. */
+  /** The Avro record, self-contained; the first field of an event is `envelope`. */
   readonly avro: AvroRecord
 }
 
 /** Where schemas come from. Ids are never reused: what an id once meant it means forever. */
 export interface SchemaSource {
-  /** The id new events of `type` are written with; undefined when the source does not have the type. */
+  /** The id new records of `type` are written with; undefined when the source does not have the type. */
   id(type: string): number | undefined
   /** The schema behind an id; undefined when unknown, for example because a newer version wrote it. */
   schema(id: number): EventSchema | undefined

@@ -1,17 +1,21 @@
 import type { Type } from 'avsc'
 import { fatal } from '../base/index.ts'
 import { bodyTypes } from './avro.ts'
-import { catalogue, type EventType, eventTypes } from './catalogue.ts'
+import { catalogue, type Declarations } from './catalogue.ts'
 import { fitOf } from './fit.ts'
 import type { SchemaSource } from './schema-source.ts'
+import { type Upcast, type Upcasters, upcasters as packagedUpcasters, upcastOf } from './upcast.ts'
 
 type Resolver = ReturnType<Type['createResolver']>
 
-/** How events of one type are written now. */
-export interface Writer {
+interface Layout {
   readonly id: number
   readonly body: Type
   readonly envelope: Type
+}
+
+/** How events of one type are written now. */
+export interface Writer extends Layout {
   readonly fit: ReturnType<typeof fitOf>
 }
 
@@ -22,6 +26,16 @@ export interface Reader {
   readonly envelope: Type
   readonly bodyResolver?: Resolver
   readonly envelopeResolver?: Resolver
+  /** Of a retired type: the way to its successor. */
+  readonly upcast?: Upcast
+}
+
+/** What a build writes and what it reads besides. */
+export interface TypeOptions {
+  /** The types that can be written. Default: the catalogue. */
+  declarations?: Declarations
+  /** The retired types that can still be read. Default: those of this package. */
+  upcasters?: Upcasters
 }
 
 /** The Avro types of a schema source, each built once, at first use. */
@@ -37,30 +51,44 @@ export interface TypeTable {
   anyWriter(): Writer | undefined
 }
 
-export function typeTable(source: SchemaSource): TypeTable {
+export function typeTable(source: SchemaSource, options: TypeOptions = {}): TypeTable {
+  const declarations: Declarations = options.declarations ?? catalogue
+  const { upcasters = packagedUpcasters } = options
   const writers = new Map<string, Writer>()
+  const layouts = new Map<string, Layout>()
   const readers = new Map<number, Reader>()
   const envelopes = new Map<string, Type>()
 
-  function makeWriter(type: string): Writer | undefined {
-    const id = Object.hasOwn(catalogue, type) ? source.id(type) : undefined
+  /** This build's own types of an event type, retired ones included. */
+  function makeLayout(type: string): Layout | undefined {
+    if (!Object.hasOwn(declarations, type) && !Object.hasOwn(upcasters, type)) return undefined
+    const id = source.id(type)
     const schema = id === undefined ? undefined : source.schema(id)
-    if (!schema) return undefined
-    return { id: schema.id, ...bodyTypes(schema.avro, envelopes), fit: fitOf(catalogue[type as EventType]) }
+    return schema && { id: schema.id, ...bodyTypes(schema.avro, envelopes) }
+  }
+  const layout = (type: string) => kept(layouts, type, makeLayout)
+
+  function makeWriter(type: string): Writer | undefined {
+    const declared = Object.hasOwn(declarations, type) ? declarations[type] : undefined
+    const own = declared && layout(type)
+    return own && { ...own, fit: fitOf(declared) }
   }
 
   function makeReader(id: number): Reader | undefined {
     const schema = source.schema(id)
-    const ours = schema && table.writer(schema.type)
+    const ours = schema && layout(schema.type)
     if (!ours) return undefined
     const { body, envelope } = ours
-    if (ours.id === id) return { type: schema.type, body, envelope }
+    const { type } = schema
+    const upcast = upcastOf(type, upcasters, declarations)
+    const reader = { type, body, envelope, ...(upcast ? { upcast } : {}) }
+    if (ours.id === id) return reader
     const theirs = bodyTypes(schema.avro)
     try {
       const bodyResolver = body.createResolver(theirs.body)
-      return { type: schema.type, body, envelope, bodyResolver, envelopeResolver: envelope.createResolver(theirs.envelope) }
+      return { ...reader, bodyResolver, envelopeResolver: envelope.createResolver(theirs.envelope) }
     } catch (cause) {
-      throw fatal('schema_invalid', `Schema ${id} cannot be read as ${schema.type}.`, { details: { schema_id: id }, cause })
+      throw fatal('schema_invalid', `Schema ${id} cannot be read as ${type}.`, { details: { schema_id: id }, cause })
     }
   }
 
@@ -68,7 +96,7 @@ export function typeTable(source: SchemaSource): TypeTable {
     writer: (type) => kept(writers, type, makeWriter),
     reader: (id) => kept(readers, id, makeReader),
     anyWriter() {
-      for (const type of eventTypes) {
+      for (const type of Object.keys(declarations)) {
         const writer = table.writer(type)
         if (writer) return writer
       }

@@ -26,5 +26,9 @@ export function writeFraming(record: Buffer, schemaId: number): void {
 export const bodyHash = (record: Uint8Array): EventHash => digest('sha256', record.subarray(FRAMING), 'hex')
 
 /** Why a record cannot be read. Says where it failed, never what stood there. */
-export const undecodable = (reason: 'framing' | 'unknown-schema' | 'body', why: string, schemaId?: number): ThreadlogError =>
+export const undecodable = (
+  reason: 'framing' | 'unknown-schema' | 'body' | 'upcast',
+  why: string,
+  schemaId?: number,
+): ThreadlogError =>
   fatal('event_undecodable', `The record is not a readable event: ${why}.`, { details: { reason, schema_id: schemaId ?? null } })

@@ -275,12 +275,14 @@ function responded(proposal: Proposal, message: unknown, usage: unknown): EventD
 }
 
 const failedEvent = (proposal: Proposal, outcome: Failed): EventDraft => ({
-  type: 'model.failed/1',
+  type: 'model.failed/2',
   data: {
     step: proposal.state.run?.step ?? 0,
     code: outcome.code,
     retryable: outcome.retryable,
-    details: Payload.of(outcome.details as JsonValue),
+    error_type: outcome.details.error_type,
+    status: outcome.details.status ?? null,
+    retry_after_ms: outcome.retryAfterMs ?? null,
   },
 })
 

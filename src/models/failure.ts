@@ -5,7 +5,7 @@ export interface Failure {
   code: 'model_request_failed' | 'model_stream_ended' | 'model_response_invalid'
   /** True for failures of transport and capacity: the same request may succeed later. */
   retryable: boolean
-  /** What the provider asked for in `retry-after`, in milliseconds. */
+  /** What the provider asked for in `retry-after`, in whole milliseconds, at most a day: timers and events hold no more. */
   retryAfterMs?: number
   details: { error_type: string; status?: number }
 }
@@ -104,9 +104,13 @@ function retryAfter(headers: unknown, now: number): number | undefined {
   const get = (name: string): unknown =>
     typeof (headers as Headers).get === 'function' ? (headers as Headers).get(name) : (headers as Shape)[name]
   const ms = Number(get('retry-after-ms') ?? Number.NaN)
-  if (Number.isFinite(ms) && ms >= 0) return ms
+  if (Number.isFinite(ms) && ms >= 0) return usable(ms)
   const value = get('retry-after')
   if (typeof value !== 'string' || value === '') return undefined
   const wait = Number.isFinite(Number(value)) ? Number(value) * 1000 : Date.parse(value) - now
-  return Number.isFinite(wait) ? Math.max(0, wait) : undefined
+  return Number.isFinite(wait) ? usable(wait) : undefined
 }
+
+const DAY_MS = 86_400_000
+
+const usable = (ms: number): number => Math.ceil(Math.min(Math.max(0, ms), DAY_MS))

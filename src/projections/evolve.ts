@@ -29,7 +29,7 @@ function apply(state: ThreadState, event: LogEvent): ThreadState {
       return withRun(state, event, { step: event.data.step })
     case 'model.responded/1':
       return responded(state, event)
-    case 'model.failed/1':
+    case 'model.failed/2':
       return withRun(state, event, { modelFailures: (state.run?.modelFailures ?? 0) + 1 })
     case 'history.revised/1':
       return revised(state, event)

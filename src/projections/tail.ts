@@ -1,35 +1,58 @@
+import { isThreadlogError } from '../base/index.ts'
 import type { StreamKey } from '../events/index.ts'
-import type { EventLog, RecordedEvent } from '../log/index.ts'
+import type { EventLog, Positions, RecordedEvent } from '../log/index.ts'
 
 type Listener = (record: RecordedEvent) => void
 
-/** One follower of the log for a whole process: tells who asked about a stream, or about all, of each accepted event. */
+const PAUSE_MS = 100
+
+/**
+ * One follower of the log for a whole process: tells who asked about a stream, or about all, of each accepted event. A condition that
+ * passes (a locked file) is waited out; what does not pass ends the following, and whoever waits for it is told by `ended`.
+ */
 export class Tail {
   readonly #stop = new AbortController()
   readonly #streams = new Map<StreamKey, Set<Listener>>()
   readonly #all = new Set<Listener>()
   readonly #done: Promise<void>
+  #next: Positions | undefined
+  #closed = false
 
   constructor(log: EventLog) {
-    this.#done = this.#follow(log)
+    this.#done = this.#follow(log).finally(() => {
+      this.#closed = true
+    })
   }
 
   async #follow(log: EventLog): Promise<void> {
-    for await (const records of log.follow({ signal: this.#stop.signal })) {
-      for (const record of records) {
-        for (const listener of this.#all) listener(record)
-        for (const listener of this.#streams.get(record.stream) ?? []) listener(record)
+    while (!this.#stop.signal.aborted) {
+      try {
+        for await (const records of log.follow({ from: this.#next, signal: this.#stop.signal })) this.#tell(records)
+        return
+      } catch (error) {
+        if (!isThreadlogError(error) || error.disposition !== 'retry') return
+        this.#next ??= await log.barrier().catch(() => undefined)
+        await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
       }
     }
   }
 
+  #tell(records: readonly RecordedEvent[]): void {
+    for (const record of records) {
+      const { partition, offset } = record.position
+      this.#next = new Map(this.#next).set(partition, offset + 1n)
+      for (const listener of this.#all) listener(record)
+      for (const listener of this.#streams.get(record.stream) ?? []) listener(record)
+    }
+  }
+
   get closed(): boolean {
-    return this.#stop.signal.aborted
+    return this.#closed || this.#stop.signal.aborted
   }
 
   /** Resolves when following has ended, by `close` or because the log failed. */
   get ended(): Promise<void> {
-    return this.#done.catch(() => {})
+    return this.#done
   }
 
   /** Listens to one stream, or to all (`undefined`), from now on. The answer stops it. Listeners must not throw. */
@@ -45,6 +68,6 @@ export class Tail {
 
   async close(): Promise<void> {
     this.#stop.abort()
-    await this.#done.catch(() => {})
+    await this.#done
   }
 }

@@ -215,7 +215,7 @@ describe('show', () => {
           11,
           12,
         ],
-        "what": "wait xS9e0gnxbMlW refund",
+        "what": "wait <wait refund> refund",
       }
     `)
   })
@@ -422,7 +422,7 @@ describe('topics', () => {
               },
               "capability": "tool.call",
               "continuation_id": "<wait payout>",
-              "deadline": 1796075332993,
+              "deadline": 1796075442680,
               "external_id": "<wait payout>",
               "idempotency_key": "<hash>",
               "proposal_digest": "<hash>",
@@ -467,7 +467,7 @@ describe('topics', () => {
               "status": "completed",
               "stream": "<hash>",
               "thread_id": "order_done",
-              "time": 1796071733009,
+              "time": 1796071842698,
               "user_id": "u-17",
               "version": 6,
               "waits": [],

@@ -120,12 +120,12 @@ describe('hash', () => {
 
   test('does not depend on field or key order, nor on how absent is spelled', () => {
     const a: EventDraft = {
-      type: 'model.failed/1',
-      data: { step: 1, code: 'x', retryable: true, details: Payload.of({ a: 1, b: 2 }) },
+      type: 'capability.written/1',
+      data: { capability_id: 'x', version: '1', data: Payload.of({ a: 1, b: 2 }) },
     }
     const b: EventDraft = {
-      type: 'model.failed/1',
-      data: { details: Payload.of({ b: 2, a: 1 }), retryable: true, code: 'x', step: 1 },
+      type: 'capability.written/1',
+      data: { data: Payload.of({ b: 2, a: 1 }), version: '1', capability_id: 'x' },
     }
     expect(only(a).hash).toBe(only(b).hash)
     expect(only(armed, { run_id: null }).hash).toBe(only(armed, { run_id: undefined }).hash)

@@ -84,8 +84,8 @@ export const revised = (index: number): EventDraft => ({
 })
 
 export const modelFailed = (step: number): EventDraft => ({
-  type: 'model.failed/1',
-  data: { step, code: 'overloaded', retryable: true, details: json({}) },
+  type: 'model.failed/2',
+  data: { step, code: 'overloaded', retryable: true, error_type: 'overloaded_error', status: 529, retry_after_ms: null },
 })
 
 export const modelRequested = (step: number): EventDraft => ({

@@ -128,7 +128,7 @@ class Grouping {
     const model = this.#model
     if (event.type === 'request.composed/1') model.outcome = event.data.state === 'complete' ? 'asked' : event.data.state
     if (event.type === 'request.composed/1' && event.data.state !== 'complete') model.open = false
-    if (event.type === 'model.failed/1') model.outcome = `failed: ${event.data.code}`
+    if (event.type === 'model.failed/2') model.outcome = `failed: ${event.data.code}`
     if (event.type !== 'model.responded/1') return
     model.outcome = responseOutcome(event.data.message)
     model.note = usageText(event.data.usage)

@@ -61,7 +61,7 @@ export function outcomeOf(event: LogEvent): string {
       return event.data.state === 'complete' ? '' : event.data.state
     case 'model.responded/1':
       return responseOutcome(event.data.message)
-    case 'model.failed/1':
+    case 'model.failed/2':
       return `failed: ${event.data.code}`
     case 'tool.settled/1':
       return settlementText(event.data.settlement)
@@ -114,7 +114,7 @@ export function noteOf(event: LogEvent, form: PayloadForm): string {
       return filled(`step ${event.data.step}`, event.data.model)
     case 'model.responded/1':
       return filled(`step ${event.data.step}`, usageText(event.data.usage), messageText(event.data.message, form))
-    case 'model.failed/1':
+    case 'model.failed/2':
       return filled(`step ${event.data.step}`, event.data.retryable ? 'retryable' : '')
     case 'history.revised/1':
       return filled(event.data.why, payloadText(event.data.patch, form))

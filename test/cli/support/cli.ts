@@ -82,7 +82,8 @@ export const normalised = (text: string): string =>
 /** A JSON document with ids, hashes and times normalised; wait ids by name. */
 export function document(text: string, waits: Record<string, string> = {}): unknown {
   let named = text
-  for (const [name, id] of Object.entries(waits)) named = named.replaceAll(id, `<wait ${name}>`)
+  for (const [name, id] of Object.entries(waits))
+    named = named.replaceAll(id, `<wait ${name}>`).replaceAll(id.slice(0, 12), `<wait ${name}>`)
   return JSON.parse(normalised(named))
 }
 

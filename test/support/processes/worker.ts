@@ -18,8 +18,8 @@ export interface Call {
 /** The input that makes the worker's model respond with these steps, one after the other. The conversation is the script. */
 export const script = (...steps: Step[]): string => JSON.stringify(steps)
 
-/** The file that lets the tool `gate` come back, once it exists. */
-export const gateOf = (ledger: string): string => `${ledger}.open`
+/** The file that lets the tools `gate` and `gate_again` of a process come back, once it exists. */
+export const gateOf = (ledger: string, pid: number): string => `${ledger}.${pid}.open`
 
 export interface WorkerOptions {
   ledger: string
@@ -75,16 +75,18 @@ export function workerAgent({ ledger, stalls = false, revision = '1' }: WorkerOp
       return { did: 'die' }
     },
   })
-  const gate = defineTool({
-    name: 'gate',
-    description: 'Does something and comes back when the gate is open',
-    input,
-    execute: async (_, context) => {
-      done('gate', context)
-      while (stalls && !existsSync(gateOf(ledger))) await delay(10)
-      return { did: 'gate' }
-    },
-  })
+  const gate = (name: string, recovery?: 'retryable') =>
+    defineTool({
+      name,
+      description: 'Does something and comes back when the gate of its process is open',
+      input,
+      recovery,
+      execute: async (_, context) => {
+        done(name, context)
+        while (stalls && !existsSync(gateOf(ledger, process.pid))) await delay(5)
+        return { did: name }
+      },
+    })
   const careful = defineTool({
     name: 'careful',
     description: 'Needs a yes, runs alone, and may never come back',
@@ -111,7 +113,16 @@ export function workerAgent({ ledger, stalls = false, revision = '1' }: WorkerOp
       local('confirm', { needsApproval: true }),
       local('alone', { sequential: true }),
     ],
-    ...[stall('stall'), stall('stall_again', 'retryable'), die, gate, careful, fault, ask],
+    ...[
+      stall('stall'),
+      stall('stall_again', 'retryable'),
+      die,
+      gate('gate'),
+      gate('gate_again', 'retryable'),
+      careful,
+      fault,
+      ask,
+    ],
   ]
   const model = scriptedModel((prompt) => respond(prompt, stalls))
   return { ...defineAgent({ name: 'worker', revision, system: 'You work.', questions: true, tools, model }), model }
