@@ -77,7 +77,8 @@ function main(): number {
   const orphans = existsSync(directory) ? readdirSync(directory).filter((name) => pinned.has(name) && !files.has(name)) : []
   if (values.check) {
     for (const name of differing) console.error(`schemas/${name} does not follow from its declaration`)
-    for (const name of orphans) console.error(`schemas/${name} has no type; a type that is replaced is retired in src/events/upcast.ts`)
+    for (const name of orphans)
+      console.error(`schemas/${name} has no type; a type that is replaced is retired in src/events/upcast.ts`)
     for (const { type } of added) console.error(`${type} has no pinned id`)
     for (const { pin } of changed) console.error(`${pin.type} changed under its pinned id ${pin.id}`)
     return differing.length + orphans.length + added.length + changed.length > 0 ? 1 : 0

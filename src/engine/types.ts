@@ -62,7 +62,7 @@ export interface RunResult {
   thread: ThreadKey
   runId: string
   invocationId: string
-  /** Version of the thread at its end. */
+  /** Version of the event that ended it. */
   version: number
   output: JsonValue
   failure: RunFailure | null

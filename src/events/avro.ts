@@ -207,10 +207,13 @@ export function bodyTypes(schema: AvroRecord, envelopes: Map<string, Type> = new
 }
 
 /** Builds the type of a self-contained message that strangers write: as {@link bodyTypes}, and broken UTF-8 is refused. */
-export const messageType = (schema: AvroRecord): Type =>
-  build(schema, {}, (inner) => (inner === 'string' ? utf8 : undefined))
+export const messageType = (schema: AvroRecord): Type => build(schema, {}, (inner) => (inner === 'string' ? utf8 : undefined))
 
-function build(schema: AvroSchema, registry: Record<string, Type>, more: (inner: unknown) => Type | undefined = () => undefined): Type {
+function build(
+  schema: AvroSchema,
+  registry: Record<string, Type>,
+  more: (inner: unknown) => Type | undefined = () => undefined,
+): Type {
   const make = (part: AvroSchema): Type =>
     avsc.Type.forSchema(part as never, { registry, wrapUnions: 'never', typeHook, omitRecordMethods: true })
   const typeHook = (inner: unknown): Type | undefined => more(inner) ?? kindOf(inner as AvroSchema, make)

@@ -104,7 +104,9 @@ export function eventCodec(source: SchemaSource, options: TypeOptions = {}): Eve
     if (!reader) throw undecodable('unknown-schema', 'its schema is not known; a newer version may have written it', id)
     const { envelope, data } = read(record, id, reader.body, reader.bodyResolver, true) as { envelope: Envelope; data: unknown }
     if (envelope.type !== reader.type) throw mistyped(id)
-    return reader.upcast ? upcast(reader.upcast, envelope, data, bodyHash(record), id) : logEvent(envelope, data, bodyHash(record))
+    return reader.upcast
+      ? upcast(reader.upcast, envelope, data, bodyHash(record), id)
+      : logEvent(envelope, data, bodyHash(record))
   }
 
   function decodeEnvelope(bytes: Uint8Array): Envelope & { hash: EventHash } {

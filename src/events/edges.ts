@@ -19,7 +19,9 @@ export const edges = {
     continuation_id: optional(text).describe('The continuation_id of the request. This or external_id.'),
     result_id: optional(text).describe('Names this result; sent again under the same id it gets the same verdict.'),
     schema_id: optional(text).describe('The schema_id of the request, to have it compared.'),
-    proposal_digest: optional(text).describe('The proposal_digest of the request, to have it compared: 64 lower-case hex digits.'),
+    proposal_digest: optional(text).describe(
+      'The proposal_digest of the request, to have it compared: 64 lower-case hex digits.',
+    ),
     result: optional(json).describe('UTF-8 JSON of the value, without a byte order mark. This or failure.'),
     failure: optional(failure).describe('Why there is no result.'),
   }),

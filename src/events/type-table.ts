@@ -4,7 +4,7 @@ import { bodyTypes } from './avro.ts'
 import { catalogue, type Declarations } from './catalogue.ts'
 import { fitOf } from './fit.ts'
 import type { SchemaSource } from './schema-source.ts'
-import { type Upcast, type Upcasters, upcasters as packagedUpcasters, upcastOf } from './upcast.ts'
+import { upcasters as packagedUpcasters, type Upcast, type Upcasters, upcastOf } from './upcast.ts'
 
 type Resolver = ReturnType<Type['createResolver']>
 

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { fatal, isJsonObject } from '../base/index.ts'
 import { catalogue, type Declarations, type EventData, type EventType } from './catalogue.ts'
 import type { Envelope } from './envelope.ts'
-import { fitOf } from './fit.ts'
 import { count, flag, json, text } from './fields.ts'
+import { fitOf } from './fit.ts'
 
 /**
  * How events of a retired type are read: as events of its successor. Pure, like a fold: the same fields give the same fields in every

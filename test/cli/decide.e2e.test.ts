@@ -76,6 +76,8 @@ describe('approve and deny', () => {
     expect(refused).toContain(`digest      ${waits[0]?.digest}`)
     expect(refused).toContain('Nothing was decided.')
     expect(refused).toContain('exit 1')
+    expect(onTerminal(shop.log, ['approve', id], '\u0004')).toMatch(/Nothing was decided.*exit 1\n/s)
+    expect(onTerminal(shop.log, ['approve', id], '\u0003')).toMatch(/Nothing was decided.*exit 130\n/s)
     expect(onTerminal(shop.log, ['approve', id], 'y\n')).toMatch(/verdict {5}accepted.*exit 0/s)
   })
 })

@@ -131,15 +131,13 @@ async function confirmed(
   for (const line of waitLines(view, form, (ms) => context.timeText(ms))) io.note(line)
   if (overrideArgs) io.note(`${'instead'.padEnd(12)}${visibleJson(overrideArgs)}`)
   const prompt = createInterface({ input: process.stdin, output: process.stderr })
-  try {
-    const reply = await prompt.question('Approve this call? [y/N] ', { signal })
-    return /^y(es)?$/i.test(reply.trim())
-  } catch (error) {
-    if (signal.aborted) return false
-    throw error
-  } finally {
-    prompt.close()
-  }
+  // On a terminal, control keys come as input: an interruption is passed on, an end of input is a no.
+  prompt.on('SIGINT', () => process.kill(process.pid, 'SIGINT'))
+  const ended = new Promise<string>((resolve) => prompt.once('close', () => resolve('')))
+  const asked = prompt.question('Approve this call? [y/N] ', { signal }).catch(() => '')
+  const reply = await Promise.race([asked, ended])
+  prompt.close()
+  return !signal.aborted && /^y(es)?$/i.test(reply.trim())
 }
 
 const decisionOf = ({ by, reason, commandId }: Quoted) => ({ by: by ?? currentUser(), reason, commandId })

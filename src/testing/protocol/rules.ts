@@ -1,7 +1,14 @@
-import { arbitrate, type Fate, fateOf, type Head, nextOffset, type OpenCommit } from '../../log/index.ts'
-import type { Arbitration } from '../../log/index.ts'
-import { type Folded, foldRecord } from '../../projections/index.ts'
-import type { RecordedEvent } from '../../log/index.ts'
+import {
+  type Arbitration,
+  arbitrate,
+  type Fate,
+  fateOf,
+  type Head,
+  nextOffset,
+  type OpenCommit,
+  type RecordedEvent,
+} from '../../log/index.ts'
+import { type Folded, foldAll, foldStream } from '../../projections/index.ts'
 import type { ModelCommit, ModelRecord } from './wire.ts'
 
 /** What a writer knows of one of its commits. */
@@ -31,7 +38,8 @@ export interface ProtocolRules {
   ): Arbitration<ModelRecord>
   nextOffset(open: OpenCommit<ModelRecord> | undefined, last: ModelRecord): number
   fate(question: FateQuestion): Fate
-  fold(folded: Folded, record: RecordedEvent): Folded
+  /** Adds an accepted record. `all` gives the accepted records of the stream, this one included: a repair folds anew. */
+  fold(folded: Folded, record: RecordedEvent, all: () => readonly RecordedEvent[]): Folded
   /** A negative answer waits until the writer has read to the end the log had when the command came. */
   readonly barrier: boolean
   /** State and next offset are saved together. Otherwise the offset is saved first, and a restart may come between. */
@@ -50,7 +58,10 @@ export const protocolRules: ProtocolRules = {
   arbitrate,
   nextOffset,
   fate: ({ commit, standing }) => fateOf(commit.id, standing),
-  fold: foldRecord,
+  fold(folded, record, all) {
+    const next = foldAll([record], folded)
+    return next === 'refold' ? foldStream(all()) : next
+  },
   barrier: true,
   savesTogether: true,
   afterFailure: 'resend',

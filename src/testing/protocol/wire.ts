@@ -52,6 +52,8 @@ export interface Wire {
   garbage(): Parcel
   /** A record of the partition, as a node that reads it there sees it. */
   place(parcel: Parcel, offset: number): ModelRecord
+  /** What was sent to make this record. */
+  parcel(record: ModelRecord): Parcel
   /** Reads a placed record again, as another process would. */
   reread(record: ModelRecord): ModelRecord
 }
@@ -135,6 +137,10 @@ class LightWire implements Wire {
     return { stream, version, commit, previous, hash, offset, recorded: withEvent(placed, recorded.event) }
   }
 
+  parcel(record: ModelRecord): Parcel {
+    return record
+  }
+
   reread(record: ModelRecord): ModelRecord {
     return record
   }
@@ -204,6 +210,10 @@ class EncodedWire implements Wire {
       attempt(() => decodeEvent(bytes)),
     )
     return { stream, version, commit, previous, hash, offset, recorded }
+  }
+
+  parcel({ recorded }: ModelRecord): Parcel {
+    return recorded.bytes
   }
 
   reread({ recorded, offset }: ModelRecord): ModelRecord {

@@ -77,7 +77,7 @@ export const normalised = (text: string): string =>
     .replace(/\b[0-9a-f]{64}\b/g, '<hash>')
     .replace(/\b[0-9a-f]{32}\b/g, '<id>')
     .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '<time>')
-    .replace(/"(record_time|took_ms)": ?\d+/g, '"$1": 0')
+    .replace(/"(record_time|took_ms|deadline|time)": ?\d+/g, '"$1": 0')
 
 /** A JSON document with ids, hashes and times normalised; wait ids by name. */
 export function document(text: string, waits: Record<string, string> = {}): unknown {

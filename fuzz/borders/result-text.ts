@@ -1,0 +1,63 @@
+import { bytesText, changedBytes, changedText, jsonText, objectText, strangeText, stringText } from '../kit/json-text.ts'
+import { MARKER } from '../kit/marker.ts'
+import type { Random } from '../kit/random.ts'
+
+const WAITS = 30
+const PROVIDERS = ['payouts', 'errands', 'human'] as const
+
+/** Bytes (one character each) that are or nearly are a result record. Waits are named by place, see {@link placed}. */
+export function resultBytes(random: Random): string {
+  if (random.once(12)) return bytesText(jsonText(random))
+  if (random.once(40)) return random.bytes(random.size(300))
+  if (random.once(60)) return `\x00${random.bytes(random.size(300))}`
+  const text = recordText(random)
+  const changed = random.once(5) ? changedText(random, text) : text
+  const bytes = bytesText(changed)
+  return random.once(8) ? changedBytes(random, bytes) : bytes
+}
+
+function recordText(random: Random): string {
+  const n = random.below(WAITS)
+  const members: [string, string][] = [
+    ['provider', random.once(10) ? stringText(random) : quoted(random.once(10) ? random.pick(PROVIDERS) : `@${n}.provider@`)],
+  ]
+  const address = random.once(15) ? stringText(random) : quoted(`@${n}.id@`)
+  members.push([random.pick(['continuation_id', 'external_id']), address])
+  if (random.once(20)) members.push([random.pick(['continuation_id', 'external_id']), random.pick([address, 'null', quoted('x')])])
+  members.push(...outcome(random, n))
+  if (random.once(6)) members.push(['result_id', random.once(3) ? strange(random, 600) : quoted(`r${random.below(5)}`)])
+  if (random.once(8)) members.push(['application_id', quoted(random.pick(['shop', 'other', '']))])
+  if (random.once(6)) members.push(['schema_id', random.pick([quoted(`@${n}.schema@`), 'null', strange(random, 300)])])
+  if (random.once(6)) members.push(['proposal_digest', random.pick([quoted(`@${n}.digest@`), quoted('0'.repeat(64)), jsonText(random, 0)])])
+  if (random.once(15)) members.push([random.pick([strangeText(random), MARKER]), jsonText(random, 1)])
+  return objectText(random, members)
+}
+
+function outcome(random: Random, n: number): [string, string][] {
+  const value = (): string =>
+    random.any(
+      () => (n % 3 === 0 ? `{"reference":${stringText(random)}}` : n % 3 === 2 ? approval(random) : jsonText(random)),
+      () => jsonText(random),
+      () => quoted(MARKER),
+      () => (random.once(10) ? quoted('x'.repeat(random.pick([65_533, 65_534, 65_535, 65_536, 1_050_000]))) : 'null'),
+    )
+  const failure = (): string =>
+    random.any(
+      () => `{"code":"${random.pick(['bank_closed', MARKER, '', 'x'])}","retryable":${random.pick(['true', 'false', 'null', '1'])}}`,
+      () => '{"code":"bank_closed"}',
+      () => jsonText(random, 2),
+      () => 'null',
+    )
+  if (random.once(4)) return [['failure', failure()]]
+  if (random.once(12)) return [['result', value()], ['failure', failure()]]
+  return random.once(25) ? [] : [['result', value()]]
+}
+
+const approval = (random: Random): string =>
+  `{"approved":${random.pick(['true', 'false', '1', 'null'])}${random.once(3) ? `,"message":${stringText(random)}` : ''}${
+    random.once(3) ? `,"override_args":${random.pick(['{"n":1,"note":""}', jsonText(random, 2)])}` : ''
+  }}`
+
+const quoted = (text: string): string => JSON.stringify(text)
+const strange = (random: Random, length: number): string =>
+  random.once(2) ? quoted('i'.repeat(random.between(length - 100, length + 500))) : stringText(random)

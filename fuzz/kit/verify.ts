@@ -1,0 +1,23 @@
+import type { LogBackend } from '../../src/log/index.ts'
+import { promise } from './border.ts'
+import { walkLog } from '../../src/cli/verify/log-walk.ts'
+import { checking, checkThread, claimsOf } from '../../src/cli/verify/thread-check.ts'
+
+/** The first fault `threadlog verify --all` would tell of, or undefined. */
+export async function firstFault(backend: LogBackend): Promise<string | undefined> {
+  const claims = await claimsOf(backend)
+  const walked = await walkLog(backend, new AbortController().signal)
+  const check = await checking(backend, true)
+  for (const [stream, { reason }] of walked.refused) return `${stream.slice(0, 8)}: not-accepted, ${reason}`
+  for (const stream of walked.streams) {
+    const { fault } = await checkThread(check, stream, claims.get(stream) ?? [])
+    if (fault) return `${stream.slice(0, 8)}: ${fault.code} at ${fault.version}, ${fault.message}`
+  }
+  return undefined
+}
+
+/** @throws Fault when the log is not what was accepted */
+export async function assertVerifies(backend: LogBackend): Promise<void> {
+  const fault = await firstFault(backend)
+  promise(fault === undefined, 'damage', 'the log does not verify', fault)
+}
