@@ -7,13 +7,13 @@ const PROVIDERS = ['payouts', 'errands', 'human'] as const
 
 /** Bytes (one character each) that are or nearly are a result record. Waits are named by place, see {@link placed}. */
 export function resultBytes(random: Random): string {
-  if (random.once(12)) return bytesText(jsonText(random))
+  if (random.once(30)) return bytesText(jsonText(random))
   if (random.once(40)) return random.bytes(random.size(300))
   if (random.once(60)) return `\x00${random.bytes(random.size(300))}`
   const text = recordText(random)
-  const changed = random.once(5) ? changedText(random, text) : text
+  const changed = random.once(10) ? changedText(random, text) : text
   const bytes = bytesText(changed)
-  return random.once(8) ? changedBytes(random, bytes) : bytes
+  return random.once(20) ? changedBytes(random, bytes) : bytes
 }
 
 function recordText(random: Random): string {

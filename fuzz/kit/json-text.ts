@@ -31,48 +31,16 @@ const STRANGE = [
 /** Keys with a meaning to JavaScript. */
 const KEYS = ['__proto__', 'constructor', 'prototype', 'toString', 'toJSON', 'hasOwnProperty', 'length', 'valueOf', 'then'] as const
 
-/** Spellings of numbers: exact, at the edge, beyond it, and no numbers at all. */
-const NUMBERS = [
-  '0',
-  '-0',
-  '-0.0',
-  '1',
-  '-1',
-  '1.0',
-  '1.5',
-  '0.1e1',
-  '1e2',
-  '1E+2',
-  '1e-7',
-  '9007199254740991',
-  '9007199254740992',
-  '9007199254740993',
-  '-9007199254740993',
-  '9007199254740991.4',
-  '9007199254740993.0',
-  '90071992547409930e-1',
-  '1e21',
-  '1e22',
-  '1000000000000000000000',
-  '1.7976931348623157e308',
-  '1e309',
-  '-1e309',
-  '5e-324',
-  '1e-400',
-  '123456789012345678901234567890',
-  '00',
-  '01',
-  '+1',
-  '.5',
-  '1.',
-  '0x10',
-  '1_000',
-  'NaN',
-  'Infinity',
-  '-Infinity',
-  '1e',
-  '--1',
-] as const
+/** Numbers in spellings that may be kept. */
+const NUMBERS = ['0', '-0', '-0.0', '1', '-1', '1.0', '1.5', '0.1e1', '1e2', '1E+2', '1e-7', '9007199254740991', '1e21', '1e22', '5e-324', '1e-400']
+/** Numbers at the edge and beyond, and what only looks like a number. */
+const NO_NUMBERS = [
+  ...['9007199254740992', '9007199254740993', '-9007199254740993', '9007199254740991.4', '9007199254740993.0', '90071992547409930e-1'],
+  ...['1000000000000000000000', '1.7976931348623157e308', '1e309', '-1e309', '123456789012345678901234567890'],
+  ...['00', '01', '+1', '.5', '1.', '0x10', '1_000', 'NaN', 'Infinity', '-Infinity', '1e', '--1'],
+]
+
+const numberText = (random: Random): string => random.pick(random.once(60) ? NO_NUMBERS : NUMBERS)
 
 export const strangeText = (random: Random): string =>
   random.any(
@@ -90,23 +58,23 @@ export function stringText(random: Random, text = strangeText(random)): string {
   const plain = JSON.stringify(text)
   if (random.once(6))
     return `"${[...text].map((char) => (random.once(2) && char.length === 1 ? unicodeEscape(char) : JSON.stringify(char).slice(1, -1))).join('')}"`
-  if (random.once(40)) return `"${text}"`
-  if (random.once(60)) return `${plain.slice(0, -1)}${random.pick(['\\x41', '\\u12', '\\', '\n', '\\ud83d'])}"`
+  if (random.once(300)) return `"${text}"`
+  if (random.once(300)) return `${plain.slice(0, -1)}${random.pick(['\\x41', '\\u12', '\\', '\n', '\\ud83d'])}"`
   return plain
 }
 
 const unicodeEscape = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-const space = (random: Random): string => (random.once(6) ? random.pick([' ', '\n', '\t', '\r\n', '\u00a0', '/*c*/']) : '')
+const space = (random: Random): string => random.once(400) ? random.pick(['\u00a0', '/*c*/', '\ufeff', '\v']) : random.once(6) ? random.pick([' ', '\n', '\t', '\r\n']) : ''
 
 /** JSON text by its grammar, with what is legal and strange, and at times with what is not legal. */
 export function jsonText(random: Random, depth = 4): string {
-  if (random.once(150)) return deepText(random)
+  if (random.once(400)) return deepText(random)
   const leaf = depth <= 0 || random.once(2)
   if (leaf)
     return random.any(
       () => stringText(random),
-      () => random.pick(NUMBERS),
+      () => numberText(random),
       () => random.pick(['true', 'false', 'null']),
       () => random.pick(['{}', '[]', '""']),
     )
@@ -127,12 +95,12 @@ const keyText = (random: Random): string =>
 /** An object of members whose values are JSON text; keys at times twice, escaped, or in another order. */
 export function objectText(random: Random, members: readonly (readonly [string, string])[]): string {
   const shown = [...members]
-  if (shown.length > 0 && random.once(12)) shown.push([random.pick(shown)[0], jsonText(random, 1)])
+  if (shown.length > 0 && random.once(30)) shown.push([random.pick(shown)[0], jsonText(random, 1)])
   if (random.once(4)) shown.sort(() => random.below(3) - 1)
   const text = shown
     .map(([key, value]) => `${space(random)}${stringText(random, key)}${space(random)}:${space(random)}${value}`)
     .join(',')
-  return random.once(80) ? `{${text},}` : `{${text}}`
+  return random.once(300) ? `{${text},}` : `{${text}}`
 }
 
 const deepText = (random: Random): string => {

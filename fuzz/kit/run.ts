@@ -41,7 +41,7 @@ export interface RunOptions {
   from?: number
   /** At most so many cases. */
   cases?: number
-  /** Milliseconds given to making one input smaller. Default 15,000; 0 keeps it as it is. */
+  /** Milliseconds given to making one input smaller. Default 8,000; 0 keeps it as it is. */
   minimiseMs?: number
   /** Told before each case. */
   onCase?(number: number): void
@@ -168,7 +168,7 @@ async function note<I>(border: Border<I>, fault: Fault, input: I | undefined, nu
   report.found.push(found)
   o.onReport?.(report)
   if (input === undefined || o.minimiseMs === 0) return
-  const small = await minimised(border, input, fault, o.minimiseMs ?? 15_000)
+  const small = await minimised(border, input, fault, o.minimiseMs ?? 8_000)
   found.input = small.input
   found.alone = small.alone
 }

@@ -15,14 +15,25 @@ const refuse = (message: string, path: string, expected: string): ThreadlogError
  * Parses untrusted JSON text exactly: integers that would be rounded are refused, and what is accepted is also accepted after
  * {@link canonicalJson}. Fractions become the nearest 64-bit float, −0 becomes 0.
  * Refused: syntax errors, bytes that are not UTF-8, nesting deeper than `maxDepth`, whole numbers beyond ±(2^53 − 1) in any spelling
- * but the one canonical JSON gives them from 1e21 on (with an exponent), numbers that overflow to infinity.
+ * but the one canonical JSON gives them from 1e21 on (with an exponent), numbers that overflow to infinity, a name that stands twice in
+ * one object (readers differ in which one counts: SQL takes the first, JavaScript the last).
  * @throws ThreadlogError `json_invalid`
  */
 export function parseJson(input: string | Uint8Array, options: { maxDepth?: number } = {}): JsonValue {
   const text = typeof input === 'string' ? input : decodeUtf8(input)
-  checkDepth(text, options.maxDepth ?? MAX_JSON_DEPTH)
+  const written = checkDepth(text, options.maxDepth ?? MAX_JSON_DEPTH)
+  let kept = 0
+  const value = parseText(text, (key, item, source) => {
+    if (isJsonObject(item)) kept += Object.keys(item).length
+    return typeof item === 'number' ? exactNumber(key, item, source) : item
+  })
+  if (kept !== written) throw refuse('An object has two members of one name.', '$', 'each name once in an object')
+  return value
+}
+
+function parseText(text: string, read: (key: string, item: unknown, source: string | undefined) => unknown): JsonValue {
   try {
-    return jsonParse(text, exactNumbers) as JsonValue
+    return jsonParse(text, (key, item, context) => read(key, item, context?.source)) as JsonValue
   } catch (error) {
     if (error instanceof SyntaxError) throw refuse('The text is not JSON.', '$', 'one JSON value')
     throw error
@@ -37,26 +48,31 @@ function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
-function exactNumbers(this: unknown, key: string, value: unknown, context?: { source?: string }): unknown {
-  if (typeof value !== 'number') return value
+function exactNumber(key: string, value: number, source = ''): number {
   const path = `$..${key}`
   if (!Number.isFinite(value)) throw refuse('A number is too large for a 64-bit float.', path, 'a finite number')
   if (value === 0) return 0
-  if (Number.isInteger(value) && !Number.isSafeInteger(value) && (Math.abs(value) < 1e21 || !/[eE]/.test(context?.source ?? '')))
+  if (Number.isInteger(value) && !Number.isSafeInteger(value) && (Math.abs(value) < 1e21 || !/[eE]/.test(source)))
     throw refuse('An integer lies beyond 2^53 and would be rounded.', path, 'an integer within ±(2^53 − 1), or a string')
   return value
 }
 
-/** Counts brackets outside strings before `JSON.parse` recurses; an attacker's depth must not reach the stack. */
-function checkDepth(text: string, maxDepth: number): void {
+/**
+ * Counts brackets outside strings before `JSON.parse` recurses; an attacker's depth must not reach the stack. Answers how many members
+ * the objects of the text have.
+ */
+function checkDepth(text: string, maxDepth: number): number {
   let depth = 0
+  let members = 0
   for (let i = 0; i < text.length; i++) {
     const c = text.charCodeAt(i)
     if (c === 0x22) i = endOfString(text, i)
     else if (c === 0x5b || c === 0x7b) {
       if (++depth > maxDepth) throw refuse(`Nesting is deeper than ${maxDepth}.`, '$', `at most ${maxDepth} levels`)
     } else if (c === 0x5d || c === 0x7d) depth--
+    else if (c === 0x3a) members++
   }
+  return members
 }
 
 function endOfString(text: string, start: number): number {

@@ -1,6 +1,6 @@
 import type { RunRecordOptions } from '../../../src/harness/index.ts'
-import { modelAnswer, type Pick, REVISIONS } from './cast.ts'
 import { sayAgain, submission } from './answers.ts'
+import { modelAnswer, type Pick, REVISIONS } from './cast.ts'
 import type { Gate, Process } from './process.ts'
 import { flush, type World } from './world.ts'
 
@@ -65,7 +65,8 @@ function ofWorld(world: World, pick: Pick): Action[] {
   const open = [...state.waits.values()].filter((wait) => wait.status === 'pending')
   const known = [...state.closedWaits].map(([, wait]) => wait)
   if (open.length > 0) actions.push([7, () => submit(world, submission(world, one(open, pick), pick), pick)])
-  if (open.length + known.length > 0) actions.push([1, () => submit(world, submission(world, one([...state.waits.values(), ...known], pick), pick), pick)])
+  if (open.length + known.length > 0)
+    actions.push([1, () => submit(world, submission(world, one([...state.waits.values(), ...known], pick), pick), pick)])
   if (world.submitted.length > 0) actions.push([2, () => submit(world, sayAgain(world, one(world.submitted, pick), pick), pick)])
   return actions
 }
@@ -77,7 +78,9 @@ async function ask(world: World, pick: Pick): Promise<void> {
   const known = world.commands.length > 0 && pick(4) === 0
   const commandId = known ? one(world.commands, pick) : pick(2) === 0 ? `command-${world.commands.length}` : null
   if (!known && commandId !== null) world.commands.push(commandId)
-  world.note(`${p.name} asks for a run: input ${input}, ${chosen.toolRecovery}, errors ${chosen.toolErrors}, command ${commandId}`)
+  world.note(
+    `${p.name} asks for a run: input ${input}, ${chosen.toolRecovery}, errors ${chosen.toolErrors}, command ${commandId}`,
+  )
   await world.ask(p, input, chosen, commandId)
 }
 
@@ -103,7 +106,7 @@ function ofProcess(world: World, p: Process, place: number, pick: Pick): Action[
   if (!p.job) actions.push([4, () => (note('looks at the thread'), world.look(p))])
   if (!p.job && p.owner.kind === 'library' && !world.state.run && world.state.requested.length === 0)
     actions.push([3, () => (note('runs the agent'), world.runHere(p, 'go', options(pick)))])
-  if (p.gates.length > 0) actions.push([9, () => settle(p, one(p.gates, pick), pick, note)])
+  if (p.gates.length > 0) actions.push([9, () => settle(one(p.gates, pick), pick, note)])
   if (p.view.held) actions.push([6, () => answer(world, p, pick)])
   else if (!p.view.holding)
     actions.push([
@@ -117,7 +120,8 @@ function ofProcess(world: World, p: Process, place: number, pick: Pick): Action[
   if (p.job && !world.suspected.has(p.owner.id))
     actions.push([1, () => void (note('is thought dead'), world.suspected.add(p.owner.id))])
   if (p.job && !p.closing.signal.aborted) actions.push([1, () => (note('closes'), p.closing.abort())])
-  if (!p.job && world.state.version > 0) actions.push([1, async () => void (note('writes a snapshot'), await p.store.snapshot(world.stream, true))])
+  if (!p.job && world.state.version > 0)
+    actions.push([1, async () => void (note('writes a snapshot'), await p.store.snapshot(world.stream, true))])
   return actions
 }
 
@@ -134,7 +138,7 @@ async function lose(world: World, p: Process, place: number, agent: (typeof REVI
   await world.kill(place, agent)
 }
 
-function settle(p: Process, gate: Gate, pick: Pick, note: (line: string) => void): void {
+function settle(gate: Gate, pick: Pick, note: (line: string) => void): void {
   if (gate.kind === 'model') {
     const answer = modelAnswer(pick)
     note(`hears from the model: it ${answer.what}`)

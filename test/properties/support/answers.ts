@@ -1,5 +1,13 @@
 import type { JsonObject, JsonValue } from '../../../src/base/index.ts'
-import { apiSource, HUMAN_PROVIDER, humanContext, outcomeDigest, type Submission, type SubmitContext, topicSource } from '../../../src/continuations/index.ts'
+import {
+  apiSource,
+  HUMAN_PROVIDER,
+  humanContext,
+  outcomeDigest,
+  type Submission,
+  type SubmitContext,
+  topicSource,
+} from '../../../src/continuations/index.ts'
 import type { Wait } from '../../../src/projections/index.ts'
 import type { Pick } from './cast.ts'
 import type { Submitted, World } from './world.ts'

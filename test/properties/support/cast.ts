@@ -42,7 +42,11 @@ export const REVISIONS: readonly Agent[] = [
     everything.filter((tool) => !['far', 'guarded', 'plain'].includes(tool.name)),
   ),
   revision('moved', [...everything.filter((tool) => tool !== far), local('far')], 'You test twice.'),
-  revision('strict', [local('plain', { needsApproval: true }), local('safe'), local('guarded'), local('alone'), far], 'You test.'),
+  revision(
+    'strict',
+    [local('plain', { needsApproval: true }), local('safe'), local('guarded'), local('alone'), far],
+    'You test.',
+  ),
   revision('bare', [], undefined, false),
 ]
 

@@ -1,8 +1,8 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider'
 import { countingIds, type Ids } from '../../../src/base/index.ts'
+import { Runner } from '../../../src/engine/runner.ts'
 import type { Owner, StreamKey } from '../../../src/events/index.ts'
 import type { Agent, AttemptEnd, ToolContext } from '../../../src/harness/index.ts'
-import { Runner } from '../../../src/engine/runner.ts'
 import { type Decision, Tail, type ThreadState, ThreadStore } from '../../../src/projections/index.ts'
 import { type ModelAnswer, played, type Stage } from './cast.ts'
 import { type Liveness, LogView, type ManualClock, type SharedLog } from './log.ts'
@@ -74,7 +74,13 @@ export class Process implements Stage {
     this.runner = new Runner({ store, tail: this.tail, owner, actor, active: this.active })
   }
 
-  static async start(around: Surroundings, name: string, kind: Owner['kind'], incarnation: number, agent: Agent): Promise<Process> {
+  static async start(
+    around: Surroundings,
+    name: string,
+    kind: Owner['kind'],
+    incarnation: number,
+    agent: Agent,
+  ): Promise<Process> {
     const id = `${name}.${incarnation}`
     const view = new LogView(around.log, id, around.liveness)
     const ids = countingIds(incarnation * 100_000)

@@ -1,11 +1,25 @@
 import type { LanguageModelV4Prompt } from '@ai-sdk/provider'
-import { type Submission, settleResult, type SubmitContext, validatorsOf, type Verdict } from '../../../src/continuations/index.ts'
+import {
+  type Submission,
+  type SubmitContext,
+  settleResult,
+  type Verdict,
+  validatorsOf,
+} from '../../../src/continuations/index.ts'
 import { cancelThread, cut, isUncut } from '../../../src/engine/cancel.ts'
 import { RunHandleImpl } from '../../../src/engine/run-handle.ts'
 import { resultValidators } from '../../../src/engine/validators.ts'
 import { type Owner, type ThreadKey, threadStream } from '../../../src/events/index.ts'
 import { type AttemptEnd, open, type RunRecordOptions, request } from '../../../src/harness/index.ts'
-import { type Decision, emptyFold, type Folded, foldRecord, Proposal, type ThreadState, threadStatus } from '../../../src/projections/index.ts'
+import {
+  type Decision,
+  emptyFold,
+  type Folded,
+  foldRecord,
+  Proposal,
+  type ThreadState,
+  threadStatus,
+} from '../../../src/projections/index.ts'
 import { REVISIONS } from './cast.ts'
 import { sameDecision } from './decisions.ts'
 import { ManualClock, SharedLog } from './log.ts'
@@ -43,10 +57,14 @@ export class World implements Surroundings {
   /** Ids of commits of which a crash left only a part. */
   readonly torn: string[] = []
   /** Run ids asked for through a handle, and those whose handle gave a result. */
-  readonly asks: string[] = []
+  readonly asks: { readonly runId: string; readonly by: Process }[] = []
   readonly results = new Set<string>()
   /** Decisions that were not the same twice, or changed what they were given. */
   readonly impure: string[] = []
+  /** Some of the states that were decided on, as their writers had them. */
+  readonly lived: { readonly state: ThreadState }[] = []
+  /** Processes that are gone from their places, and still wait for somebody. */
+  readonly retired: Process[] = []
   /** What happened, one line each. */
   readonly trace: string[] = []
   #incarnations = 0
@@ -88,6 +106,7 @@ export class World implements Surroundings {
   }
 
   decided(state: ThreadState, decide: (state: ThreadState) => Decision | undefined): Decision | undefined {
+    if (this.trace.length % 4 === 0) this.lived.push({ state })
     const { decision, fault } = sameDecision(state, decide)
     if (fault !== undefined) this.impure.push(fault)
     return decision
@@ -105,6 +124,12 @@ export class World implements Surroundings {
     process.kill()
     this.killed.add(process.owner.id)
     await this.start(place, agent)
+  }
+
+  /** Gone without a crash: nobody proves it dead, but it renews its claims no more. */
+  retire(process: Process): void {
+    this.retired.push(process)
+    this.suspected.add(process.owner.id)
   }
 
   // What processes do.
@@ -152,7 +177,7 @@ export class World implements Surroundings {
         return { drafts: proposal.drafts, context }
       })
       const runId = (commandId === null ? undefined : state.commands.get(commandId)) ?? wanted.runId
-      this.asks.push(runId)
+      this.asks.push({ runId, by: p })
       const handle = new RunHandleImpl(store, p.tail, KEY, runId)
       void handle.result().then(
         () => this.results.add(runId),
@@ -169,7 +194,9 @@ export class World implements Surroundings {
   async submit(p: Process, result: Submitted, fused: boolean): Promise<void> {
     const { store, view } = p
     const found = (id: string) =>
-      this.log.records.slice(0, view.indexed).some((r) => r.event?.type === 'continuation.suspended/1' && r.event.data.continuation_id === id)
+      this.log.records
+        .slice(0, view.indexed)
+        .some((r) => r.event?.type === 'continuation.suspended/1' && r.event.data.continuation_id === id)
     const located = (id: string) => (found(id) ? { stream: this.stream, continuationId: id } : undefined)
     const lookup = { byContinuationId: located, byExternalId: (_: string, __: string, id: string) => located(id) }
     const validators = resultValidators(() => REVISIONS, validatorsOf())

@@ -1,0 +1,6 @@
+export type { ProtocolFailureCode } from './failure.ts'
+export { type Mutation, mutations } from './mutations.ts'
+export { ProtocolFailure } from './protocol-failure.ts'
+export { formatReport, mergeReports, type ProtocolReport } from './report.ts'
+export { type ProtocolModelOptions, replayProtocol, runProtocolModel } from './run.ts'
+export type { ProtocolRecords, ProtocolSchedule, ProtocolStep } from './steps.ts'
