@@ -58,8 +58,7 @@ async function announceRequests(): Promise<void> {
 const TOPICS = ['requests', 'results', 'receipts', 'checkpoints']
 function marks(): Marks {
   const size = (sql: string) => tables.get<{ rows: number; bytes: number }>(sql) ?? { rows: 0, bytes: 0 }
-  const of = (table: string, bytes: string) =>
-    size(`SELECT count(*) AS rows, ifnull(sum(${bytes}), 0) AS bytes FROM ${table}`)
+  const of = (table: string, bytes: string) => size(`SELECT count(*) AS rows, ifnull(sum(${bytes}), 0) AS bytes FROM ${table}`)
   const topic = (name: string) => [name, of(name, 'length(key) + length(value) + ifnull(length(headers), 0)')] as const
   const { changes } = tables.get<{ changes: number }>('SELECT total_changes() AS changes') ?? { changes: 0 }
   const { user, system } = process.cpuUsage()

@@ -34,7 +34,12 @@ export class RestateSystem implements Suspended {
 
   /** @param folder a new folder for the server's data */
   static async start(folder: string): Promise<RestateSystem> {
-    const binary = join(PEERS, 'node_modules/@restatedev', `restate-server-${process.platform}-${process.arch}`, 'bin/restate-server')
+    const binary = join(
+      PEERS,
+      'node_modules/@restatedev',
+      `restate-server-${process.platform}-${process.arch}`,
+      'bin/restate-server',
+    )
     if (!existsSync(binary)) throw new Error('Restate is not installed: npm --prefix bench/peers ci')
     const [node, ingress, admin, port] = await freePorts(4)
     const options = ['--node-name', 'bench', '--base-dir', folder]

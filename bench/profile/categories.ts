@@ -14,7 +14,10 @@ const CATEGORIES: readonly [category: string, pattern: RegExp][] = [
   ['SQL: events and streams', /^sql_.*_(events|streams)_/],
   ['SQL: other', /^sql_/],
   ['benchmark itself', /\/bench\//],
-  ['HTTP', /\/@?hono\/|\/engine\/http\.|node:_http|node:net|node:internal\/(?:stream_base|http|js_stream)|node:internal\/deps\/undici/],
+  [
+    'HTTP',
+    /\/@?hono\/|\/engine\/http\.|node:_http|node:net|node:internal\/(?:stream_base|http|js_stream)|node:internal\/deps\/undici/,
+  ],
   ['Avro', /\/avsc\//],
   ['schema validation (zod)', /\/zod\//],
   ['hash', /\/base\/hash\.|node:internal\/crypto/],

@@ -1,6 +1,6 @@
 import { isThreadlogError } from '../base/index.ts'
 import type { StreamKey } from '../events/index.ts'
-import type { EventLog, Positions, RecordedEvent } from '../log/index.ts'
+import type { EventLog, RecordedEvent } from '../log/index.ts'
 
 type Listener = (record: RecordedEvent) => void
 
@@ -15,7 +15,8 @@ export class Tail {
   readonly #streams = new Map<StreamKey, Set<Listener>>()
   readonly #all = new Set<Listener>()
   readonly #done: Promise<void>
-  #next: Positions | undefined
+  /** Behind the last event told; empty before the first. */
+  readonly #next = new Map<number, bigint>()
   #closed = false
 
   constructor(log: EventLog) {
@@ -27,11 +28,14 @@ export class Tail {
   async #follow(log: EventLog): Promise<void> {
     while (!this.#stop.signal.aborted) {
       try {
-        for await (const records of log.follow({ from: this.#next, signal: this.#stop.signal })) this.#tell(records)
+        for await (const records of log.follow({
+          ...(this.#next.size > 0 ? { from: this.#next } : {}),
+          signal: this.#stop.signal,
+        }))
+          this.#tell(records)
         return
       } catch (error) {
         if (!isThreadlogError(error) || error.disposition !== 'retry') return
-        this.#next ??= await log.barrier().catch(() => undefined)
         await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
       }
     }
@@ -40,7 +44,7 @@ export class Tail {
   #tell(records: readonly RecordedEvent[]): void {
     for (const record of records) {
       const { partition, offset } = record.position
-      this.#next = new Map(this.#next).set(partition, offset + 1n)
+      this.#next.set(partition, offset + 1n)
       for (const listener of this.#all) listener(record)
       for (const listener of this.#streams.get(record.stream) ?? []) listener(record)
     }

@@ -35,7 +35,8 @@ export interface WaitRow {
 }
 
 /**
- * The columns. Only pending waits stand in the indexes that lists and sweeps use. External ids are kept unique by reservations, not
+ * The columns. Only pending waits stand in the indexes that lists and sweeps use; a thread's waits are few, so theirs holds all of them and
+ * is not written again when one is answered. External ids are kept unique by reservations, not
  * here: a projector must take any event, so of two waits with one external id the look-up finds the older.
  */
 export const WAITS = `
@@ -68,7 +69,7 @@ CREATE TABLE IF NOT EXISTS waits(
 );
 CREATE INDEX IF NOT EXISTS waits_external ON waits(application, provider, external_id_key, id);
 CREATE INDEX IF NOT EXISTS waits_pending ON waits(application, provider, continuation_id) WHERE status = 'pending';
-CREATE INDEX IF NOT EXISTS waits_thread ON waits(stream, continuation_id) WHERE status = 'pending';
+CREATE INDEX IF NOT EXISTS waits_thread ON waits(stream, continuation_id);
 CREATE INDEX IF NOT EXISTS waits_due ON waits(deadline, id) WHERE status = 'pending' AND deadline IS NOT NULL;
 `
 

@@ -60,8 +60,8 @@ export const everyRunEnds: Law = function* ({ world, end, events }) {
     if (!end.invocations.has(invocation)) yield `invocation ${invocation} has no end`
   }
   if (end.run) yield `a run is ${end.run.status} in the end`
-  for (const { runId, by } of world.asks)
-    if (by.alive && !world.results.has(runId)) yield `who asked for ${runId} still waits`
+  for (const { runId, by } of world.asks) if (by.alive && !world.results.has(runId)) yield `who asked for ${runId} still waits`
+}
 
 export const nothingDies: Law = function* ({ world }) {
   yield* world.deaths

@@ -1,0 +1,7 @@
+import { measuredBy } from './fold.ts'
+import type { Logs } from './logs.ts'
+import type { Measured } from './resume.ts'
+
+/** What an event costs at the end of a thread of that many: see BENCHMARKS.md. */
+export const measureLength = (logs: Logs, events: number): Promise<Measured> =>
+  measuredBy('length-process.ts', { log: logs.next(), events })

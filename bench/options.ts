@@ -1,0 +1,78 @@
+import { parseArgs } from 'node:util'
+
+export const BENCHES = ['append', 'cycle', 'resume', 'fold', 'recovery', 'length', 'peers'] as const
+export type Bench = (typeof BENCHES)[number]
+
+export interface Options {
+  benches: Bench[]
+  inFlight: number[]
+  /** Threads of `append`, `cycle`, `resume` and `peers`; each bench has its own default. */
+  threads: number | undefined
+  rounds: number
+  json: boolean
+  log: string
+  /** Folder for CPU profiles of the engine under `resume`. */
+  profile: string | undefined
+  /** Events of `fold`. */
+  events: number
+  /** Waiting threads of `recovery`. */
+  waits: number[]
+  /** Events in the thread of `length`. */
+  lengths: number[]
+}
+
+export const HELP = `npm run bench -- [bench ...] [options]
+
+benches   ${BENCHES.slice(0, -1).join(' ')} (all of these unless named), peers
+--in-flight 1,16,64     results or rows on their way at a time
+--threads N             threads of append, cycle, resume, peers (4,000; 1,000 at 1 in flight)
+--rounds R              do everything R times, benches in turn; adds a line of medians (1)
+--json                  one JSON object a line
+--log sqlite:PATH       where the files go (sqlite:.tmp/bench/bench.db), or memory
+--events N              events of fold (200,000)
+--waits 1000,10000      waiting threads of recovery
+--lengths 100,10000,100000   events in the thread of length
+--profile FOLDER        also writes CPU profiles of the engine under resume`
+
+/** @throws Error with a text for people */
+export function parseOptions(args: readonly string[]): Options | undefined {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      'in-flight': { type: 'string', default: '1,16,64' },
+      threads: { type: 'string' },
+      rounds: { type: 'string', default: '1' },
+      json: { type: 'boolean', default: false },
+      log: { type: 'string', default: 'sqlite:.tmp/bench/bench.db' },
+      events: { type: 'string', default: '200000' },
+      waits: { type: 'string', default: '1000,10000' },
+      lengths: { type: 'string', default: '100,10000,100000' },
+      profile: { type: 'string' },
+      help: { type: 'boolean', short: 'h', default: false },
+    },
+  })
+  if (values.help) return undefined
+  for (const name of positionals)
+    if (!BENCHES.includes(name as Bench)) throw new Error(`no bench ${name}; there are ${BENCHES.join(', ')}`)
+  return {
+    benches: positionals.length > 0 ? (positionals as Bench[]) : BENCHES.filter((name) => name !== 'peers'),
+    inFlight: counts('in-flight', values['in-flight']),
+    threads: values.threads === undefined ? undefined : count('threads', values.threads),
+    rounds: count('rounds', values.rounds),
+    json: values.json,
+    log: values.log,
+    profile: values.profile,
+    events: count('events', values.events),
+    waits: counts('waits', values.waits),
+    lengths: counts('lengths', values.lengths),
+  }
+}
+
+const counts = (name: string, list: string): number[] => list.split(',').map((text) => count(name, text))
+
+function count(name: string, text: string): number {
+  const value = Number(text.replaceAll('_', ''))
+  if (!Number.isSafeInteger(value) || value < 1) throw new Error(`--${name} ${text}: expected a number above 0`)
+  return value
+}

@@ -1,0 +1,24 @@
+import { openThreadlog } from '../../../src/index.ts'
+import { options, serve } from '../processes/child.ts'
+import { type StormAgentOptions, stormAgent } from './agent.ts'
+
+// An engine with its HTTP intake, as its own process: `engine.ts '{"file": …, "ledger": …, "paceMs": …, "token": …}'`.
+
+const o = options<StormAgentOptions & { file: string; token: string; concurrency?: number }>()
+const threads = await openThreadlog({ log: `sqlite:${o.file}`, application: 'storm', agents: [stormAgent(o)] })
+const problems: Record<string, number> = {}
+const engine = await threads.serve({
+  concurrency: o.concurrency ?? 32,
+  sweepMs: 250,
+  http: { token: o.token },
+  onProblem: ({ where, code }) => {
+    const what = `${where.split(' ')[0]} ${code}`
+    problems[what] = (problems[what] ?? 0) + 1
+  },
+})
+
+serve({
+  about: () => ({ url: engine.http?.url, owner: threads.backend.owners.self }),
+  problems: () => problems,
+  close: () => threads.close(),
+})

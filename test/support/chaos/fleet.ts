@@ -1,0 +1,200 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Child } from '../processes/child.ts'
+import { outsider } from '../processes/place.ts'
+
+export interface FleetOptions {
+  file: string
+  ledger: string
+  paceMs: number
+  engines: number
+  apis: number
+  random: () => number
+}
+
+/** What is known of one owner of runs: when it could not act. Epoch milliseconds. */
+export interface Life {
+  killed: number | undefined
+  frozen: [from: number, to: number][]
+}
+
+interface Slot {
+  child: Child | undefined
+  url: string
+  owner: string
+  frozen: boolean
+}
+
+const TOKEN = 'storm'
+/** Milliseconds a frozen process is kept so: an owner that does not renew is taken for dead after 10,000. */
+const FREEZE_MS = [10_800, 13_000] as const
+
+/** The processes of a storm: engines and API callers on one file, each killed, frozen and started again. */
+export class Fleet {
+  readonly #o: FleetOptions
+  readonly #engines: Slot[] = []
+  readonly #apis: Slot[] = []
+  readonly #lock: DatabaseSync
+  readonly lives = new Map<string, Life>()
+  readonly counts = { kills: 0, apiKills: 0, freezes: 0, lockedFreezes: 0, asksRepeated: 0, postsRepeated: 0 }
+
+  private constructor(options: FleetOptions) {
+    this.#o = options
+    this.#lock = outsider(options.file)
+    this.#lock.exec('PRAGMA busy_timeout = 0')
+  }
+
+  static async start(options: FleetOptions): Promise<Fleet> {
+    const fleet = new Fleet(options)
+    const slot = (): Slot => ({ child: undefined, url: '', owner: '', frozen: false })
+    for (let i = 0; i < options.engines; i++) fleet.#engines.push(slot())
+    for (let i = 0; i < options.apis; i++) fleet.#apis.push(slot())
+    await Promise.all([
+      ...fleet.#engines.map((each) => fleet.#startEngine(each)),
+      ...fleet.#apis.map((each) => fleet.#startApi(each)),
+    ])
+    return fleet
+  }
+
+  async #startEngine(slot: Slot): Promise<void> {
+    const { file, ledger, paceMs } = this.#o
+    const child = await Child.start('../chaos/engine.ts', { file, ledger, paceMs, token: TOKEN })
+    const { url, owner } = await child.must<{ url: string; owner: string }>('about')
+    this.lives.set(owner, { killed: undefined, frozen: [] })
+    Object.assign(slot, { child, url, owner })
+  }
+
+  async #startApi(slot: Slot): Promise<void> {
+    const { file, ledger, paceMs } = this.#o
+    slot.child = await Child.start('../chaos/api.ts', { file, ledger, paceMs })
+  }
+
+  /** Kills an engine with SIGKILL, if one can be, and starts another in its place a little later. */
+  async killEngine(): Promise<boolean> {
+    const slot = this.#pick(this.#engines)
+    if (!slot) return false
+    const { child, owner } = slot
+    slot.child = undefined
+    const life = this.lives.get(owner)
+    if (life) life.killed = Date.now()
+    await child?.kill()
+    this.counts.kills++
+    await delay(this.#o.random() * 300)
+    await this.#startEngine(slot)
+    return true
+  }
+
+  async killApi(): Promise<void> {
+    const slot = this.#pick(this.#apis)
+    if (!slot) return
+    const { child } = slot
+    slot.child = undefined
+    await child?.kill()
+    this.counts.apiKills++
+    await this.#startApi(slot)
+  }
+
+  /** Stops an engine where it stands until its runs have been taken over, then lets it go on. `locked`: in the middle of a commit. */
+  async freeze(locked: boolean): Promise<boolean> {
+    const slot = this.#pick(this.#engines)
+    const pid = slot?.child?.pid
+    if (!slot || pid === undefined) return false
+    slot.frozen = true
+    const from = Date.now()
+    try {
+      for (let tries = 0; ; tries++) {
+        process.kill(pid, 'SIGSTOP')
+        if ((await this.#isLocked()) === locked || (locked && tries >= 500)) break
+        process.kill(pid, 'SIGCONT')
+        await delay(this.#o.random() * 8)
+      }
+      if (locked && (await this.#isLocked())) this.counts.lockedFreezes++
+      else this.counts.freezes++
+      await delay(FREEZE_MS[0] + this.#o.random() * (FREEZE_MS[1] - FREEZE_MS[0]))
+    } finally {
+      process.kill(pid, 'SIGCONT')
+      this.lives.get(slot.owner)?.frozen.push([from, Date.now()])
+      slot.frozen = false
+    }
+    return true
+  }
+
+  /** True when somebody holds the write lock and does not let go of it. */
+  async #isLocked(): Promise<boolean> {
+    for (let tries = 0; tries < 60; tries++) {
+      try {
+        this.#lock.exec('BEGIN IMMEDIATE')
+        this.#lock.exec('ROLLBACK')
+        return false
+      } catch {
+        await delay(1)
+      }
+    }
+    return true
+  }
+
+  #pick(slots: Slot[]): Slot | undefined {
+    const ready = slots.filter((slot) => slot.child && !slot.frozen)
+    return ready[Math.floor(this.#o.random() * ready.length)]
+  }
+
+  /** Asks API callers until one has answered. Only what may be repeated is asked again. */
+  async ask<T>(call: string, argument: unknown): Promise<T> {
+    for (;;) {
+      const child = this.#pick(this.#apis)?.child
+      const answer = await child?.ask<{ value: T } | { again: string }>(call, argument)
+      if (answer && 'value' in answer) {
+        if ('value' in answer.value) return answer.value.value
+      } else if (answer && answer.code !== 'exited') throw new Error(`${call}: ${answer.code} ${answer.message}`)
+      this.counts.asksRepeated++
+      await delay(20)
+    }
+  }
+
+  /** Posts a result to any engine until one has answered with a receipt; `key` makes it one submission. */
+  async post(record: string, key: string): Promise<string> {
+    for (;;) {
+      const slot = this.#pick(this.#engines)
+      const verdict = slot && (await post(slot.url, record, key))
+      if (verdict) return verdict
+      this.counts.postsRepeated++
+      await delay(20)
+    }
+  }
+
+  /** What engines that are alive met and got over, by code. */
+  async problems(): Promise<Record<string, number>> {
+    const sum: Record<string, number> = {}
+    for (const { child } of this.#engines) {
+      const answer = await child?.ask<Record<string, number>>('problems')
+      if (answer && 'value' in answer)
+        for (const [what, n] of Object.entries(answer.value)) sum[what] = (sum[what] ?? 0) + n
+    }
+    return sum
+  }
+
+  /** Closes everything in good order. @throws if a process does not */
+  async close(): Promise<void> {
+    for (const { child } of [...this.#apis, ...this.#engines]) {
+      await child?.must('close')
+      await child?.kill()
+    }
+    this.#lock.close()
+  }
+
+  async killAll(): Promise<void> {
+    for (const { child } of [...this.#apis, ...this.#engines]) await child?.kill()
+  }
+}
+
+async function post(url: string, body: string, key: string): Promise<string | undefined> {
+  try {
+    const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json', 'idempotency-key': key }
+    const response = await fetch(`${url}/results`, { method: 'POST', headers, body, signal: AbortSignal.timeout(4_000) })
+    const { verdict } = (await response.json()) as { verdict?: string }
+    return verdict
+  } catch {
+    // Killed, frozen, or too slow: the same submission goes to another one.
+    return undefined
+  }
+}

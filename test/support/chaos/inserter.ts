@@ -1,0 +1,74 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import type { DatabaseSync } from 'node:sqlite'
+import { createInterface } from 'node:readline'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { outsider } from '../processes/place.ts'
+
+/** Writes results through the SQL view, as another program does: Python if there is one, else plain SQL from here. */
+export interface Inserter {
+  readonly language: 'python' | 'node'
+  insert(key: string, value: Uint8Array): Promise<void>
+  close(): Promise<void>
+}
+
+export function startInserter(file: string): Inserter {
+  const python = spawnSync('python3', ['-c', 'import sqlite3'])
+  return python.status === 0 ? new Python(file) : new Plain(file)
+}
+
+class Python implements Inserter {
+  readonly language = 'python'
+  readonly #process: ChildProcess
+  readonly #waiting = new Map<string, () => void>()
+  readonly #exited: Promise<void>
+
+  constructor(file: string) {
+    const script = fileURLToPath(new URL('insert.py', import.meta.url))
+    this.#process = spawn('python3', [script, file], { stdio: ['pipe', 'pipe', 'inherit'] })
+    this.#exited = new Promise((resolve) => this.#process.once('exit', () => resolve()))
+    createInterface({ input: this.#process.stdout! }).on('line', (key) => {
+      this.#waiting.get(key)?.()
+      this.#waiting.delete(key)
+    })
+  }
+
+  insert(key: string, value: Uint8Array): Promise<void> {
+    this.#process.stdin!.write(`${JSON.stringify({ key, value: Buffer.from(value).toString('base64') })}\n`)
+    const done = new Promise<void>((resolve) => this.#waiting.set(key, resolve))
+    const gone = this.#exited.then(() => {
+      throw new Error('The Python producer has ended.')
+    })
+    return Promise.race([done, gone])
+  }
+
+  async close(): Promise<void> {
+    this.#process.stdin!.end()
+    await this.#exited
+  }
+}
+
+class Plain implements Inserter {
+  readonly language = 'node'
+  readonly #database: DatabaseSync
+
+  constructor(file: string) {
+    this.#database = outsider(file)
+    this.#database.exec('PRAGMA busy_timeout = 0')
+  }
+
+  async insert(key: string, value: Uint8Array): Promise<void> {
+    for (;;)
+      try {
+        this.#database.prepare('INSERT INTO threadlog_results(key, value) VALUES (?, ?)').run(key, value)
+        return
+      } catch (error) {
+        if ((error as { errcode?: number }).errcode !== 5) throw error
+        await delay(2)
+      }
+  }
+
+  async close(): Promise<void> {
+    this.#database.close()
+  }
+}
