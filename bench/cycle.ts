@@ -1,5 +1,6 @@
 import { figures } from './closed-loop.ts'
 import type { Marks } from './engine-messages.ts'
+import { connect } from './http-client.ts'
 import { type Measured, perUnit, type ResumeOptions } from './resume.ts'
 import { now, pool } from './statistics.ts'
 import { ThreadlogSystem } from './threadlog-system.ts'
@@ -35,6 +36,7 @@ async function cycles(system: ThreadlogSystem, from: number, n: number, inFlight
     latencies.push(at - cycle.at)
     cycle.done()
   }
+  await connect(await system.address(), 2 * inFlight)
   const begun = now()
   await pool(n, inFlight, (i) => {
     const order = from + i

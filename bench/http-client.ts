@@ -23,3 +23,8 @@ export function send(method: string, url: string, body?: string, headers: Record
     out.end(body)
   })
 }
+
+/** Opens connections before anything is measured: a server may accept only one new connection in each turn of its event loop. */
+export async function connect(url: string, count: number): Promise<void> {
+  await Promise.all(Array.from({ length: count }, () => send('GET', url)))
+}

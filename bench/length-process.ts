@@ -77,7 +77,7 @@ const context = { stream, now: Date.now(), actor: { kind: 'api', id: '', source:
 /** A commit of one event that changes no history: load, decide, encode, append, fold, index. */
 const note = () =>
   threads.store.commit(stream, () => ({
-    drafts: [{ type: 'capability.written/1', data: { capability_id: 'bench', version: 1, data: Payload.of({}) } }],
+    drafts: [{ type: 'capability.written/1', data: { capability_id: 'bench', version: '1', data: Payload.of({}) } }],
     context,
   }))
 

@@ -1,5 +1,5 @@
-import { measuredBy } from './fold.ts'
 import type { Logs } from './logs.ts'
+import { measuredBy } from './measured-by.ts'
 import type { Measured } from './resume.ts'
 
 /** What an event costs at the end of a thread of that many: see BENCHMARKS.md. */

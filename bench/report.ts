@@ -50,7 +50,11 @@ export class Report {
 
   add(line: Line): void {
     this.lines.push(line)
-    if (this.#json) return console.log(JSON.stringify(line, (_, value) => (typeof value === 'number' ? rounded(value) : value)))
+    if (this.#json) console.log(JSON.stringify(line, (_, value) => (typeof value === 'number' ? rounded(value) : value)))
+    else this.#addRow(line)
+  }
+
+  #addRow(line: Line): void {
     if (!this.#headed) console.log(COLUMNS.map(([title, width]) => pad(title, width)).join(''))
     this.#headed = true
     console.log(COLUMNS.map(([, width, value]) => pad(value(line), width)).join(''))

@@ -63,12 +63,6 @@ export class RestateSystem implements Suspended {
     return system
   }
 
-  /** Starts one order; the promise is that of its end. */
-  async begin(order: number): Promise<void> {
-    const { status, body } = await send('POST', `${this.#ingress}/payer/run`, String(order))
-    if (status !== 200) throw new Error(`Restate: order ${order} ended with ${status} ${body}`)
-  }
-
   /** Starts orders 0 … n-1 and resolves when each waits for its result. */
   async open(n: number): Promise<void> {
     const all = new Promise<void>((resolve) => {
@@ -82,6 +76,10 @@ export class RestateSystem implements Suspended {
     // The last of them write down that they wait.
     await new Promise((resolve) => setTimeout(resolve, 500))
     this.onRequest = () => {}
+  }
+
+  async address(): Promise<string> {
+    return `${this.#ingress}/restate/health`
   }
 
   async complete(order: number): Promise<void> {

@@ -13,6 +13,10 @@ export class ThreadlogSystem implements Suspended {
     this.engine.onAsked = (order, at) => this.onResumed(order, at)
   }
 
+  async address(): Promise<string> {
+    return (await this.engine.ready).url
+  }
+
   async complete(order: number): Promise<void> {
     const { url, token } = await this.engine.ready
     const record = resultRecord(order, this.engine.waits.get(order) ?? '')

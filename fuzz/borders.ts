@@ -1,5 +1,9 @@
+import { http } from './borders/http.ts'
+import { model } from './borders/model.ts'
 import { results } from './borders/results.ts'
+import { state } from './borders/state.ts'
+import { views } from './borders/views.ts'
 import type { Border } from './kit/border.ts'
 
 /** Every border, by the order in which it is run. */
-export const borders = (): Border[] => [results] as Border[]
+export const borders = (): Border[] => [results, http, views, state, model] as Border[]

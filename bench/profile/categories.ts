@@ -86,3 +86,26 @@ function categoryOf(id: number, nodes: ReadonlyMap<number, Node>, parents: Reado
   }
   return 'other'
 }
+
+/** Time of functions of src/ with all they call, the largest first. A function that calls itself counts once. */
+export function inclusive(profile: Profile, count: number): { place: string; ms: number }[] {
+  const time = selfTimes(profile)
+  const nodes = new Map(profile.nodes.map((node) => [node.id, node]))
+  const total = new Map<string, number>()
+  const walk = (id: number, above: ReadonlySet<string>): number => {
+    const node = nodes.get(id) as Node
+    const { functionName, url, lineNumber } = node.callFrame
+    const place = `${functionName || '(anonymous)'} ${url.replace(/^.*\/(?=src\/)/, '')}:${lineNumber + 1}`
+    const inside = new Set(above).add(place)
+    let sum = (time.get(id) ?? 0) / 1_000
+    for (const child of node.children ?? []) sum += walk(child, inside)
+    if (!above.has(place)) total.set(place, (total.get(place) ?? 0) + sum)
+    return sum
+  }
+  walk((profile.nodes[0] as Node).id, new Set())
+  return [...total]
+    .map(([place, ms]) => ({ place, ms }))
+    .filter(({ place }) => / src\/|^sql_/.test(place))
+    .sort((a, b) => b.ms - a.ms)
+    .slice(0, count)
+}

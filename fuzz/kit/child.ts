@@ -21,9 +21,11 @@ async function obey({ border, seed, ms, from, progress }: Order): Promise<void> 
     place.writeBigUInt64LE(BigInt(number))
     writeSync(file, place, 0, 8, 0)
   }
+  let known = 0
   let told = performance.now()
   const onReport = (report: Report) => {
-    if (performance.now() - told < 500) return
+    if (performance.now() - told < 500 && report.found.length === known) return
+    known = report.found.length
     told = performance.now()
     process.send?.({ report, done: false })
   }

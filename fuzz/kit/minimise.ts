@@ -1,5 +1,5 @@
 import { type Border, Fault } from './border.ts'
-import { outcome, Strays } from './run.ts'
+import { keptAlive, outcome, Strays } from './run.ts'
 
 /**
  * The smallest input found that shows the same fault, each tried on a rig of its own. `alone` is false when the input needs what other
@@ -33,6 +33,7 @@ export async function minimised<I>(
 /** One input on a new rig. */
 export async function alone<I>(border: Border<I>, input: I) {
   const stray = new Strays()
+  const alive = keptAlive()
   const rig = await border.open()
   try {
     const result = await outcome(border, rig, input, stray)
@@ -43,8 +44,9 @@ export async function alone<I>(border: Border<I>, input: I) {
     if (error instanceof Fault) return error
     throw error
   } finally {
-    await Promise.race([rig.close().catch(() => {}), new Promise((resolve) => setTimeout(resolve, 2_000).unref())])
+    await Promise.race([rig.close().catch(() => {}), new Promise((resolve) => setTimeout(resolve, 2_000))])
     stray.stop()
+    alive()
   }
 }
 

@@ -68,6 +68,7 @@ export async function run<I>(border: Border<I>, o: RunOptions): Promise<Report> 
   const report = emptyReport(border.name, o.seed)
   const begun = performance.now()
   const stray = new Strays()
+  const alive = keptAlive()
   let rig: Rig<I> | undefined
   let fed = 0
   const last = o.cases === undefined ? Number.POSITIVE_INFINITY : (o.from ?? 0) + o.cases
@@ -86,7 +87,8 @@ export async function run<I>(border: Border<I>, o: RunOptions): Promise<Report> 
         stray.clear()
       }
       if (fed % (border.renewAfter ?? 2_000) === 0 && rig) {
-        await retire(rig)
+        const late = await retire(rig)
+        if (late) await note(border, late, undefined, number, o, report)
         rig = undefined
       }
       report.ms = performance.now() - begun
@@ -94,12 +96,20 @@ export async function run<I>(border: Border<I>, o: RunOptions): Promise<Report> 
     }
     const fault = rig && (await settled(rig, stray))
     if (fault) await note(border, fault, undefined, number - 1, o, report)
+    const late = rig && (await retire(rig))
+    if (late) await note(border, late, undefined, number - 1, o, report)
   } finally {
-    if (rig) await retire(rig)
     stray.stop()
+    alive()
   }
   report.ms = performance.now() - begun
   return report
+}
+
+/** A promise that is never kept must end as a hang, not end the process. Returns what lets it end. */
+export function keptAlive(): () => void {
+  const timer = setInterval(() => {}, 60_000)
+  return () => clearInterval(timer)
 }
 
 async function one<I>(
@@ -152,9 +162,19 @@ async function settled<I>(rig: Rig<I>, stray: Strays): Promise<Fault | undefined
 const crash = (error: unknown): Fault =>
   new Fault('crash', nameOf(error), error instanceof Error ? (error.stack ?? error.message) : String(error))
 
-async function retire<I>(rig: Rig<I>): Promise<void> {
-  const late = new Promise<void>((resolve) => setTimeout(resolve, 5_000).unref())
-  await Promise.race([rig.close().catch(() => {}), late])
+/** Closes a rig; whatever was fed, that must come to an end. */
+async function retire<I>(rig: Rig<I>): Promise<Fault | undefined> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<Fault>((resolve) => {
+    timer = setTimeout(() => resolve(new Fault('hang', 'closing does not end')), 5_000)
+  })
+  try {
+    return (await Promise.race([rig.close(), late])) ?? undefined
+  } catch (error) {
+    return error instanceof Fault ? error : new Fault('crash', `closing: ${nameOf(error)}`)
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 async function note<I>(border: Border<I>, fault: Fault, input: I | undefined, number: number, o: RunOptions, report: Report) {

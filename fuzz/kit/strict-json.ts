@@ -9,11 +9,9 @@ export interface StrictRead {
   readonly doubled: boolean
 }
 
-const MAX_DEPTH = 256
-
 /** The value of a JSON text, or undefined if it is none that may be accepted: syntax, depth, numbers that cannot be kept. */
-export function readStrict(text: string): StrictRead | undefined {
-  const reader = new Reader(text)
+export function readStrict(text: string, maxDepth = 256): StrictRead | undefined {
+  const reader = new Reader(text, maxDepth)
   try {
     const tree = reader.document()
     return { tree, doubled: reader.doubled }
@@ -55,9 +53,11 @@ class Reader {
   #at = 0
   #depth = 0
   readonly #text: string
+  readonly #maxDepth: number
 
-  constructor(text: string) {
+  constructor(text: string, maxDepth: number) {
     this.#text = text
+    this.#maxDepth = maxDepth
   }
 
   document(): Tree {
@@ -115,7 +115,7 @@ class Reader {
 
   #enter(): void {
     this.#at++
-    if (++this.#depth > MAX_DEPTH) throw NOT_JSON
+    if (++this.#depth > this.#maxDepth) throw NOT_JSON
   }
 
   #more(end: string): boolean {

@@ -1,7 +1,11 @@
-import type { LogBackend } from '../../src/log/index.ts'
-import { promise } from './border.ts'
+import { isThreadlogError } from '../../src/base/index.ts'
 import { walkLog } from '../../src/cli/verify/log-walk.ts'
 import { checking, checkThread, claimsOf } from '../../src/cli/verify/thread-check.ts'
+import type { LogBackend } from '../../src/log/index.ts'
+import { HarnessState, isThreadId } from '../../src/messages/index.ts'
+import { harnessState, type ThreadState } from '../../src/projections/index.ts'
+import { Fault, promise } from './border.ts'
+import { nameOf } from './marker.ts'
 
 /** The first fault `threadlog verify --all` would tell of, or undefined. */
 export async function firstFault(backend: LogBackend): Promise<string | undefined> {
@@ -12,8 +16,20 @@ export async function firstFault(backend: LogBackend): Promise<string | undefine
   for (const stream of walked.streams) {
     const { fault } = await checkThread(check, stream, claims.get(stream) ?? [])
     if (fault) return `${stream.slice(0, 8)}: ${fault.code} at ${fault.version}, ${fault.message}`
+    const { state, quarantine } = await check.store.fold(stream)
+    if (!quarantine && state.identity?.kind === 'harness') exportable(state)
   }
   return undefined
+}
+
+/** What stands in the log can be taken elsewhere. */
+function exportable(state: ThreadState): void {
+  if (!isThreadId(state.identity?.thread)) return
+  try {
+    HarnessState.parse(harnessState(state).toText())
+  } catch (error) {
+    throw new Fault('damage', `a thread cannot be exported: ${nameOf(error)}`, isThreadlogError(error) ? (error.path ?? '') : '')
+  }
 }
 
 /** @throws Fault when the log is not what was accepted */

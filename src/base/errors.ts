@@ -49,8 +49,17 @@ export class ThreadlogError extends Error {
 
 /** True for errors of any loaded copy of this package; optionally only those with one of `codes`. */
 export function isThreadlogError(error: unknown, ...codes: string[]): error is ThreadlogError {
-  if (typeof error !== 'object' || error === null || (error as Record<symbol, unknown>)[MARK] !== true) return false
+  if (typeof error !== 'object' || error === null || !isMarked(error)) return false
   return codes.length === 0 || codes.includes((error as ThreadlogError).code)
+}
+
+/** What others throw may be a value whose every property throws. */
+function isMarked(error: object): boolean {
+  try {
+    return (error as Record<symbol, unknown>)[MARK] === true
+  } catch {
+    return false
+  }
 }
 
 /** Shorthand for a refusal: the request is wrong and will stay wrong. */

@@ -5,8 +5,10 @@ import { jsonParse } from './json-parse.ts'
 export type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue }
 export type JsonObject = { [key: string]: JsonValue }
 
-/** Deepest nesting accepted anywhere (design §5). */
+/** Deepest nesting of a value that others send (design §5). */
 export const MAX_JSON_DEPTH = 256
+/** Deepest nesting of what is built around such values: states, published records. */
+export const MAX_DOCUMENT_DEPTH = 288
 
 const refuse = (message: string, path: string, expected: string): ThreadlogError =>
   reject('json_invalid', message, { path, expected, hint: 'Send strict JSON (RFC 8259) within these limits.' })

@@ -30,6 +30,9 @@ export interface HttpIntake {
   close(): Promise<void>
 }
 
+/** How long `close` waits for requests being answered. */
+const CLOSE_MS = 1_000
+
 /** Settles one record and publishes its receipt. */
 export type SettleRecord = (record: Uint8Array, context: SubmitContext) => Promise<Receipt>
 
@@ -67,8 +70,14 @@ export async function serveHttp(o: HttpOptions, settle: SettleRecord): Promise<H
   const { port } = server.address() as AddressInfo
   const close = () =>
     new Promise<void>((resolve) => {
-      server.close(() => resolve())
-      if ('closeIdleConnections' in server) server.closeIdleConnections()
+      if (!('closeAllConnections' in server)) return void server.close(() => resolve())
+      // A client that never ends its request must not hold us up.
+      const late = setTimeout(() => server.closeAllConnections(), CLOSE_MS)
+      server.close(() => {
+        clearTimeout(late)
+        resolve()
+      })
+      server.closeIdleConnections()
     })
   return { url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`, token, close }
 }
@@ -138,19 +147,26 @@ function recordIn(
   body: Uint8Array,
   header: (name: string) => string | undefined,
 ): { record: Uint8Array; id: string | undefined } {
-  const key = header('idempotency-key')
-  const id = header('ce-id')
+  // An empty name names nothing.
+  const id = header('ce-id') || undefined
   if (id !== undefined) return { record: body, id: `${header('ce-source') ?? ''}#${id}` }
-  if (!header('content-type')?.startsWith('application/cloudevents+json')) return { record: body, id: key }
+  const [mediaType = ''] = (header('content-type') ?? '').split(';')
+  const event = mediaType.trim().toLowerCase() === 'application/cloudevents+json' ? cloudEvent(body) : undefined
+  return event ?? { record: body, id: header('idempotency-key') || undefined }
+}
+
+/** A structured CloudEvent: its data, and what names it. Undefined for what is none. */
+function cloudEvent(body: Uint8Array): { record: Uint8Array; id: string } | undefined {
   try {
     const event = parseJson(body)
-    if (!isJsonObject(event) || typeof event['id'] !== 'string') return { record: body, id: key }
-    const data =
-      typeof event['data_base64'] === 'string'
-        ? Buffer.from(event['data_base64'], 'base64')
-        : JSON.stringify(event['data'] ?? null)
-    return { record: Buffer.from(data), id: `${String(event['source'] ?? '')}#${event['id']}` }
+    if (!isJsonObject(event)) return undefined
+    const { id, source = '', data = null, data_base64: base64 } = event
+    if (typeof id !== 'string' || id === '' || typeof source !== 'string') return undefined
+    if (base64 === undefined || base64 === null) return { record: Buffer.from(JSON.stringify(data)), id: `${source}#${id}` }
+    // Buffer skips what is no base64.
+    const record = typeof base64 === 'string' && data === null ? Buffer.from(base64, 'base64') : undefined
+    return record && record.toString('base64') === base64 ? { record, id: `${source}#${id}` } : undefined
   } catch {
-    return { record: body, id: key }
+    return undefined
   }
 }

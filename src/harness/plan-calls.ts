@@ -53,31 +53,45 @@ function importedAnswers(state: ThreadState, response: ResponseMessage): Set<str
   return answeredCallIds(messages.slice(messages.lastIndexOf(response) + 1))
 }
 
+/** What a claimed wait says of its call. */
+interface Answer {
+  readonly is: 'answered'
+  readonly wait: Wait
+  readonly settlement: 'returned' | 'failed' | 'denied'
+}
+
 /** What is to become of one open call. */
-type Verdict =
-  | { is: 'left' }
-  | { is: 'unknown'; reason: string }
-  | { is: 'answered'; wait: Wait; settlement: 'returned' | 'failed' | 'denied' }
-  | { is: 'ready'; approval?: Approval }
+type Verdict = { is: 'left' } | { is: 'unknown'; reason: string } | Answer | { is: 'ready'; approval?: Approval }
+
+function waitOf(state: ThreadState, callId: string): Wait | undefined {
+  const id = state.batch?.calls.get(callId)?.waitId
+  return id === undefined ? undefined : findWait(state, id)
+}
+
+const grantedBy = (wait: Wait): Approval | undefined => approvalIn(wait.outcome?.value?.value ?? null)
+
+/** The answer to a call that some attempt has claimed; a granted approval is none: the call is still to run. */
+export function claimedAnswer(state: ThreadState, callId: string): Answer | undefined {
+  const wait = waitOf(state, callId)
+  if (wait?.status !== 'claimed' || !wait.outcome) return undefined
+  if (wait.outcome.failure) return { is: 'answered', wait, settlement: 'failed' }
+  if (wait.item.kind !== 'approval') return { is: 'answered', wait, settlement: 'returned' }
+  return grantedBy(wait) ? undefined : { is: 'answered', wait, settlement: 'denied' }
+}
 
 function judge(state: ThreadState, run: RunState, call: ToolCallPart, env: PlanEnvironment): Verdict {
+  const answer = claimedAnswer(state, call.tool_call_id)
+  if (answer) return answer
   const batch = state.batch as NonNullable<ThreadState['batch']>
-  const known = batch.calls.get(call.tool_call_id)
-  const wait = known?.waitId === undefined ? undefined : findWait(state, known.waitId)
+  const wait = waitOf(state, call.tool_call_id)
   const current = (by: { runId: string | null; attempt: number | null }) => by.runId === run.runId && by.attempt === run.attempt
-  let approval: Approval | undefined
-  if (wait?.status === 'claimed' && wait.outcome) {
-    if (wait.outcome.failure) return { is: 'answered', wait, settlement: 'failed' }
-    if (wait.item.kind !== 'approval') return { is: 'answered', wait, settlement: 'returned' }
-    const granted = approvalIn(wait.outcome.value?.value ?? null)
-    if (!granted) return { is: 'answered', wait, settlement: 'denied' }
-    // An approval is never permission to replay: it counts for the attempt that claimed it (R18).
-    if (wait.claimedBy && current(wait.claimedBy)) approval = granted
-  }
-  const dispatch = known?.dispatch
+  // An approval is never permission to replay: it counts for the attempt that claimed it (R18).
+  const approval = wait?.claimedBy && wait.item.kind === 'approval' && current(wait.claimedBy) ? grantedBy(wait) : undefined
+  const dispatch = batch.calls.get(call.tool_call_id)?.dispatch
   if (dispatch && current(dispatch)) return env.missed.has(call.tool_call_id) ? { is: 'ready', approval } : { is: 'left' }
-  if (dispatch) return recovered(run, call, env, 'interrupted')
+  // Claimed by this attempt, so given after any dispatch of an earlier one.
   if (approval) return { is: 'ready', approval }
+  if (dispatch) return recovered(run, call, env, 'interrupted')
   if (batch.origin.startsWith('m') || wait?.status === 'abandoned') return recovered(run, call, env, 'unanswered')
   if (current(batch)) return { is: 'ready' }
   return run.toolRecovery === 'never' ? { is: 'unknown', reason: 'not-started' } : { is: 'ready' }

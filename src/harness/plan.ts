@@ -1,8 +1,8 @@
 import { type JsonValue, Payload } from '../base/index.ts'
 import { isoTimestamp, type ResponseMessage, retryFeedbackPart, toolCalls } from '../messages/index.ts'
 import { messageOf, type Proposal, type ThreadState } from '../projections/index.ts'
-import { compose, MAX_OUTPUT_RETRIES, MAX_TOOL_RETRIES, settleUnknown, systemParts, userPart } from './drafts.ts'
-import { openBatchCalls, type PlanEnvironment, planCalls, type Start } from './plan-calls.ts'
+import { compose, MAX_OUTPUT_RETRIES, MAX_TOOL_RETRIES, settleByWait, settleUnknown, systemParts, userPart } from './drafts.ts'
+import { claimedAnswer, openBatchCalls, type PlanEnvironment, planCalls, type Start } from './plan-calls.ts'
 import { suspend } from './suspend.ts'
 
 /** Model requests per run before it fails (settled list §2). */
@@ -132,13 +132,21 @@ export function cancel(proposal: Proposal, reason: string): Proposal {
   return endWaits(closeCalls(proposal)).add({ type: 'run.cancelled/1', data: { run_id: runId, reason } })
 }
 
-/** Closes every open call as unknown, in an interrupted request, so that the history stays legal for a model. */
+/**
+ * Closes every open call in an interrupted request, so that the history stays legal for a model: by the answer that was claimed for it,
+ * else as unknown.
+ */
 export function closeCalls(proposal: Proposal): Proposal {
-  const open = openBatchCalls(proposal.state)
-  for (const call of open) {
-    const known = proposal.state.batch?.calls.get(call.tool_call_id)
+  for (const call of openBatchCalls(proposal.state)) {
+    const id = call.tool_call_id
+    const known = proposal.state.batch?.calls.get(id)
+    const answer = claimedAnswer(proposal.state, id)
     const reason = known?.dispatch ? 'interrupted' : 'not-started'
-    proposal = proposal.add(settleUnknown(proposal.context, call.tool_call_id, call.tool_name, known, reason))
+    proposal = proposal.add(
+      answer
+        ? settleByWait(id, answer.wait.id, answer.settlement)
+        : settleUnknown(proposal.context, id, call.tool_name, known, reason),
+    )
   }
   const callIds = uncomposed(proposal.state)
   if (callIds.length === 0) return proposal

@@ -4,6 +4,8 @@ import {
   isThreadlogError,
   type JsonObject,
   type JsonValue,
+  MAX_DOCUMENT_DEPTH,
+  MAX_JSON_DEPTH,
   parseJson,
   reject,
   setOwn,
@@ -118,11 +120,14 @@ export class HarnessState {
   }
 }
 
+/** A state stands around values that may be as deep as JSON may be; a published record stands around a state. */
+const MAX_DEPTH = MAX_DOCUMENT_DEPTH - 16
+
 function decode(input: unknown): JsonValue {
-  if (typeof input !== 'string' && !(input instanceof Uint8Array)) return toJson(input)
+  if (typeof input !== 'string' && !(input instanceof Uint8Array)) return toJson(input, '$', MAX_JSON_DEPTH - MAX_DEPTH)
   const text = typeof input === 'string' ? input : new TextDecoder().decode(input)
   try {
-    return parseJson(input)
+    return parseJson(input, { maxDepth: MAX_DEPTH })
   } catch (error) {
     const path = findNonFinite(text)
     throw path === undefined ? error : invalid({ path, now: '' }, 'a finite number')

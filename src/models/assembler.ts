@@ -57,8 +57,8 @@ export class Assembler {
     if (this.finish !== undefined) throw new StreamFault('part_after_finish')
     switch (part.type) {
       case 'response-metadata':
-        this.responseId = part.id ?? this.responseId
-        this.modelId = part.modelId ?? this.modelId
+        if (typeof part.id === 'string') this.responseId = part.id
+        if (typeof part.modelId === 'string') this.modelId = part.modelId
         return undefined
       case 'text-start':
       case 'reasoning-start':

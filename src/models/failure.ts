@@ -74,20 +74,31 @@ export function describeFailure(error: unknown, now: number): Failure {
 
 type Shape = Record<string, unknown>
 
+const READ = ['name', 'message', 'type', 'code', 'statusCode', 'status', 'isRetryable', 'responseHeaders', 'headers'] as const
+
 /** The error and what caused it: `cause`, `lastError` (the AI SDK's retry error), `error` (provider payloads). At most five deep. */
 function causes(error: unknown): Shape[] {
   const chain: Shape[] = []
   for (let e = error; typeof e === 'object' && e !== null && chain.length < 5; ) {
-    const shape = e as Shape
-    chain.push(shape)
-    e = shape.lastError ?? shape.cause ?? shape.error
+    const given = e
+    chain.push(Object.fromEntries(READ.map((name) => [name, attempt(() => (given as Shape)[name])])))
+    e = attempt(() => (given as Shape).lastError ?? (given as Shape).cause ?? (given as Shape).error)
   }
   return chain
 }
 
+/** Undefined where looking throws: an error may be anything, its getters included. */
+function attempt(look: () => unknown): unknown {
+  try {
+    return look()
+  } catch {
+    return undefined
+  }
+}
+
 const isTransport = (e: Shape): boolean =>
-  NETWORK.has(String(e.code)) ||
-  RETRYABLE_TYPES.has(String(e.type)) ||
+  NETWORK.has(e.code as string) ||
+  RETRYABLE_TYPES.has(e.type as string) ||
   e.name === 'TimeoutError' ||
   (e.name === 'TypeError' && (e.message === 'fetch failed' || e.message === 'terminated'))
 
@@ -102,8 +113,9 @@ function typeOf(error: Shape | undefined): string {
 function retryAfter(headers: unknown, now: number): number | undefined {
   if (headers === undefined) return undefined
   const get = (name: string): unknown =>
-    typeof (headers as Headers).get === 'function' ? (headers as Headers).get(name) : (headers as Shape)[name]
-  const ms = Number(get('retry-after-ms') ?? Number.NaN)
+    attempt(() => (typeof (headers as Headers).get === 'function' ? (headers as Headers).get(name) : (headers as Shape)[name]))
+  const asked = get('retry-after-ms')
+  const ms = typeof asked === 'string' && asked !== '' ? Number(asked) : Number.NaN
   if (Number.isFinite(ms) && ms >= 0) return usable(ms)
   const value = get('retry-after')
   if (typeof value !== 'string' || value === '') return undefined

@@ -1,1 +1,2 @@
 export * from './log-conformance.ts'
+export * from './protocol/index.ts'

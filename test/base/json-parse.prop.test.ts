@@ -23,7 +23,7 @@ describe('escaped keys after a text that misleads V8', () => {
     ['{"":1,"\\\\":0}', ['', '\\']],
     ['{"":1,"\\u0031":0}', ['1', '']],
     ['{"":1,"\\u005f_proto__":0}', ['', '__proto__']],
-    ['{"\ue0001":1,"\\ue000":2,"\ue0000":3}', ['\ue0001', '\ue000', '\ue0000']],
+    ['{"\ue0001":1,"\\ue000":2,"\\ue0000":3}', ['\ue0001', '\ue000', '\ue0000']],
   ])('%s', (text, expected) => {
     expect(kept).toHaveLength(misleading.length)
     expect(keys(jsonParse(text))).toEqual(expected)

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { isJsonObject, type JsonObject, type JsonValue, Payload, parseJson } from '../../base/index.ts'
+import { isJsonObject, type JsonObject, type JsonValue, MAX_DOCUMENT_DEPTH, Payload, parseJson } from '../../base/index.ts'
 import { type Receipt, type Verdict, verdicts } from '../../continuations/index.ts'
 import type { Delivery, TopicName } from '../../log/index.ts'
 import type { Context } from '../context.ts'
@@ -166,7 +166,7 @@ function topicCommand(program: Command, session: Session, t: TopicCommand): void
 /** Rows can be written by hand, so a value may be anything. */
 function itemOf(delivery: Delivery): Item {
   try {
-    const json = parseJson(delivery.value)
+    const json = parseJson(delivery.value, { maxDepth: MAX_DOCUMENT_DEPTH })
     return { ...delivery, json: isJsonObject(json) ? json : {} }
   } catch {
     return { ...delivery, json: {} }

@@ -1,4 +1,4 @@
-import { isJsonObject, parseJson, systemClock, systemIds } from '../../base/index.ts'
+import { isJsonObject, MAX_DOCUMENT_DEPTH, parseJson, systemClock, systemIds } from '../../base/index.ts'
 import type { EventHash, StreamKey, ThreadKey } from '../../events/index.ts'
 import type { LogBackend, Position, RecordedEvent } from '../../log/index.ts'
 import {
@@ -90,7 +90,7 @@ export async function claimsOf(backend: LogBackend, stream?: StreamKey): Promise
 
 function readClaim(value: Uint8Array): Claim | undefined {
   try {
-    const json = parseJson(value)
+    const json = parseJson(value, { maxDepth: MAX_DOCUMENT_DEPTH })
     const { version, hash } = isJsonObject(json) ? json : {}
     return typeof version === 'number' && typeof hash === 'string' ? { version, hash } : undefined
   } catch {

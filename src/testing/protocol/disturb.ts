@@ -46,7 +46,7 @@ export function disturb(around: Surroundings, how: Disturbance, stream: number, 
       return append(...wire.commit(parts({ version, hash: head.hash })).parcels)
     }
     case 'malformed':
-      return append(wire.forged(wire.commit(parts(head)), 0, 'misnumbered'))
+      return append(wire.forged(wire.commit(parts(head)), 0, pick % 2 === 0 ? 'misnumbered' : 'misversioned'))
     case 'broken-chain': {
       const commit = wire.commit(parts(head, 2))
       return append(commit.parcels[0], wire.forged(commit, 1, 'unchained'))

@@ -37,6 +37,7 @@ export function decide(folded: Folded, command: Command, writer: string, held: n
   if (quarantine) return { negative: 'quarantined' }
   if (command.kind === 'open') return folded.head.version > 0 ? { negative: 'exists' } : { drafts: opening(command, writer) }
   if (folded.head.version === 0) return { negative: 'unknown-thread' }
+  if (!state.run && (command.kind === 'take' || command.kind === 'work')) return { negative: 'unknown-run' }
   switch (command.kind) {
     case 'take': {
       const attempt = attemptOf(folded) + 1
@@ -61,6 +62,9 @@ export const runId = (commandId: string, n: number): string => `${commandId}.${n
 
 /** A well-formed event that no thread can fold. */
 export const unfoldableDraft: EventDraft = { type: 'run.completed/1', data: { run_id: 'no such run', output: NOTHING } }
+
+/** True for an event made of {@link unfoldableDraft}. */
+export const isUnfoldable = ({ type }: { readonly type: string }): boolean => type === unfoldableDraft.type
 
 const ownerOf = (writer: string) => ({ id: writer, kind: 'engine' as const })
 

@@ -4,6 +4,7 @@
  * - `readers-differ`: at the end a node has another state, other accepted records or other voids than a reader from the first record
  * - `restart-differs`: a reader stopped after some record and started from the offset it may save finds something else
  * - `rule-differs`: the accepted records are not those the rule names with the whole partition in view
+ * - `quarantine-differs`: a thread is in quarantine where all can be read, or is not where something cannot
  * - `answer-contradicted`: a writer said accepted or refused, and the log says otherwise
  * - `applied-twice`: one command led to two accepted commits
  * - `negative-untrue`: a negative answer that was true at no moment since the command came
@@ -17,6 +18,7 @@ export type ProtocolFailureCode =
   | 'readers-differ'
   | 'restart-differs'
   | 'rule-differs'
+  | 'quarantine-differs'
   | 'answer-contradicted'
   | 'applied-twice'
   | 'negative-untrue'

@@ -1,6 +1,15 @@
 import type { ProtocolModel } from './model.ts'
 import { type Random, Weighted } from './random.ts'
-import { COMMAND_KINDS, type CommandKind, DISTURBANCES, type Disturbance, isFault, type ProtocolStep, SENDS, type Send } from './steps.ts'
+import {
+  COMMAND_KINDS,
+  type CommandKind,
+  DISTURBANCES,
+  type Disturbance,
+  isFault,
+  type ProtocolStep,
+  SENDS,
+  type Send,
+} from './steps.ts'
 
 /** What a schedule has at least. */
 export interface Quota {
@@ -22,15 +31,13 @@ const step = new Weighted<ProtocolStep[0]>([
   ['disturb', 4],
 ])
 
-const send = new Weighted<Send>(SENDS.map((name) => [name, name === 'delivered' ? 60 : 6]))
+const send = new Weighted<Send>(SENDS.map((name) => [name, name === 'delivered' ? 60 : name === 'split' ? 12 : 6]))
 
 const command = new Weighted<CommandKind>(
   COMMAND_KINDS.map((kind) => [kind, { open: 1, take: 10, work: 30, start: 30, cancel: 26, repair: 3 }[kind]]),
 )
 
-const how = new Weighted<Disturbance>(
-  DISTURBANCES.map((name) => [name, name === 'undecodable' || name === 'unfoldable' ? 1 : 2]),
-)
+const how = new Weighted<Disturbance>(DISTURBANCES.map((name) => [name, name === 'undecodable' || name === 'unfoldable' ? 1 : 2]))
 
 /**
  * Makes a schedule step by step beside the running model, so that each step has something to act on. Only the steps count afterwards:
@@ -57,7 +64,9 @@ function choose(model: ProtocolModel, random: Random): ProtocolStep {
       const { head, quarantine } = model.truth.tail.view(stream).folded
       const usual = head.version === 0 ? 'open' : quarantine ? 'repair' : undefined
       const what = usual && random.chance(usual === 'open' ? 80 : 50) ? usual : command.pick(random)
-      return ['command', writer(model, random), stream, what, 1 + random.below(3), random.below(16)]
+      const number = writer(model, random)
+      const held = what !== 'work' || model.writers[number]?.holds(stream) || random.chance(30)
+      return ['command', number, stream, held ? what : 'take', 1 + random.below(3), random.below(16)]
     }
     case 'flush':
       return ['flush', ready(model, random), send.pick(random), random.below(4)]

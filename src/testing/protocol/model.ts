@@ -1,15 +1,18 @@
-import { type Command, decide, runId } from './domain.ts'
 import { disturb } from './disturb.ts'
+import { type Command, decide, runId } from './domain.ts'
+import { EncodedWire } from './encoded-wire.ts'
 import { check, Violation } from './failure.ts'
+import { LightWire } from './light-wire.ts'
 import { Network } from './network.ts'
 import { Partition } from './partition.ts'
 import { count, type ProtocolReport } from './report.ts'
 import type { ProtocolRules } from './rules.ts'
+import type { Answer } from './slot.ts'
 import type { CommandKind, ProtocolSchedule, ProtocolStep } from './steps.ts'
 import { fingerprint, Tail, voidText } from './tail.ts'
 import { Truth } from './truth.ts'
-import { wireOf, type ModelCommit } from './wire.ts'
-import { type Answer, Writer } from './writer.ts'
+import type { ModelCommit } from './wire.ts'
+import { Writer } from './writer.ts'
 
 export type ModelSize = Omit<ProtocolSchedule, 'steps'>
 
@@ -32,12 +35,16 @@ export class ProtocolModel {
   readonly #runs: string[][]
   #commands = 0
 
-  constructor(size: ModelSize, rules: ProtocolRules, report: ProtocolReport) {
+  /**
+   * @param rules what writers and readers go by
+   * @param truths what the reader goes by that the others are compared with
+   */
+  constructor(size: ModelSize, rules: ProtocolRules, truths: ProtocolRules, report: ProtocolReport) {
     this.size = size
     this.#report = report
-    this.partition = new Partition(wireOf(size.records, size.streams))
+    this.partition = new Partition(size.records === 'light' ? new LightWire(size.streams) : new EncodedWire(size.streams))
     this.network = new Network(this.partition)
-    this.truth = new Truth(this.partition)
+    this.truth = new Truth(this.partition, truths)
     const events = {
       answered: (answer: Answer) => this.#answered(answer),
       refused: (commit: ModelCommit) => void this.#refused.push(commit),
@@ -130,7 +137,11 @@ export class ProtocolModel {
       'negative-untrue',
       () => `${said()}, which was so at no moment since the command came.`,
     )
-    check(read >= came, 'negative-before-barrier', () => `${said()} after ${read} records; the log had ${came} when the command came.`)
+    check(
+      read >= came,
+      'negative-before-barrier',
+      () => `${said()} after ${read} records; the log had ${came} when the command came.`,
+    )
   }
 
   /** Lets everything arrive and be read, without faults, until every command has its answer. */
@@ -148,6 +159,7 @@ export class ProtocolModel {
   /** What must hold of everything once all is read. */
   verify(): void {
     this.truth.checkRule()
+    this.truth.checkQuarantines()
     this.#checkAnswers()
     this.#checkNodes()
     const { commits, restarts } = this.#report
@@ -169,9 +181,11 @@ export class ProtocolModel {
     for (const { outcome, commitId, command, writer, repeated } of this.#answers) {
       const by = applied.get(command.id)
       const said = `Writer ${writer} said ${outcome} to ${command.id} (${command.kind})`
-      if (outcome === 'accepted') check(commitId !== undefined && by === commitId, 'answer-contradicted', () => `${said}: the log does not have it.`)
+      if (outcome === 'accepted')
+        check(commitId !== undefined && by === commitId, 'answer-contradicted', () => `${said}: the log does not have it.`)
       // Contention says "ask again": a copy that a dead process sent may still arrive.
-      else if (outcome !== 'contention' || !repeated) check(by === undefined, 'answer-contradicted', () => `${said}, but ${by} has applied it.`)
+      else if (outcome !== 'contention' || !repeated)
+        check(by === undefined, 'answer-contradicted', () => `${said}, but ${by} has applied it.`)
     }
   }
 
@@ -183,7 +197,11 @@ export class ProtocolModel {
         const id = recorded.event?.causation?.command_id
         if (!id || id === 'nobody') continue
         const other = applied.get(id)
-        check(other === undefined || other === commit.id, 'applied-twice', () => `Command ${id} was applied by ${other} and by ${commit.id}.`)
+        check(
+          other === undefined || other === commit.id,
+          'applied-twice',
+          () => `Command ${id} was applied by ${other} and by ${commit.id}.`,
+        )
         applied.set(id, commit.id)
       }
     return applied
@@ -194,8 +212,16 @@ export class ProtocolModel {
     const { tail } = this.truth
     const [state, voids] = [fingerprint(tail, full), voidText(tail.voids)]
     for (const [n, node] of this.nodes.entries()) {
-      check(fingerprint(node, full) === state, 'readers-differ', () => `Node ${n} has another state than a reader from the first record.`)
-      check(voidText(node.voids) === voids, 'readers-differ', () => `Node ${n} found other voids than a reader from the first record.`)
+      check(
+        fingerprint(node, full) === state,
+        'readers-differ',
+        () => `Node ${n} has another state than a reader from the first record.`,
+      )
+      check(
+        voidText(node.voids) === voids,
+        'readers-differ',
+        () => `Node ${n} found other voids than a reader from the first record.`,
+      )
     }
   }
 }
@@ -215,4 +241,3 @@ export function guarded(act: () => void): Violation | undefined {
     return new Violation('threw', error instanceof Error ? error.message : String(error), error)
   }
 }
-

@@ -61,6 +61,12 @@ const faults = {
 /** Name of a fault that can be planted. */
 export type Mutation = keyof typeof faults
 
+/** Faults put into the rules of writers and readers; `everywhere` also of the reader that the others are compared with. */
+export interface Planted {
+  readonly mutations: readonly Mutation[]
+  readonly everywhere?: boolean
+}
+
 /** All faults that can be planted. */
 export const mutations = Object.keys(faults) as Mutation[]
 
@@ -88,4 +94,7 @@ function tolerant(open: OpenCommit<ModelRecord> | undefined, record: ModelRecord
   return interrupted ? { ...step, open, voids: step.voids?.slice(1) } : step
 }
 
-const whole = (record: ModelRecord): ModelRecord => ({ ...record, commit: { ...record.commit, base: record.version - 1, index: 0, size: 1 } })
+const whole = (record: ModelRecord): ModelRecord => ({
+  ...record,
+  commit: { ...record.commit, base: record.version - 1, index: 0, size: 1 },
+})

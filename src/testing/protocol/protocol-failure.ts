@@ -1,5 +1,5 @@
 import type { ProtocolFailureCode, Violation } from './failure.ts'
-import type { Mutation } from './mutations.ts'
+import type { Planted } from './mutations.ts'
 import type { ProtocolSchedule, ProtocolStep } from './steps.ts'
 
 export interface ProtocolFailureParts {
@@ -8,7 +8,7 @@ export interface ProtocolFailureParts {
   /** Steps of the schedule as it was found. */
   found: number
   seed?: number
-  mutations: readonly Mutation[]
+  planted: Planted
 }
 
 /** A schedule in which the protocol does not hold. The message ends with a test that can be pasted. */
@@ -22,8 +22,8 @@ export class ProtocolFailure extends Error {
   /** Source of a test that runs the schedule, for a file that imports `test` and {@link replayProtocol}. */
   readonly regressionTest: string
 
-  constructor({ violation, schedule, found, seed, mutations }: ProtocolFailureParts) {
-    const source = regressionTest(violation.code, schedule, seed, mutations)
+  constructor({ violation, schedule, found, seed, planted }: ProtocolFailureParts) {
+    const source = regressionTest(violation.code, schedule, seed, planted)
     const where = seed === undefined ? '' : ` Seed ${seed}, ${found} steps made ${schedule.steps.length}.`
     super(`${violation.code}: ${violation.message}${where}\n\n${source}`, { cause: violation.cause ?? violation })
     this.code = violation.code
@@ -37,9 +37,10 @@ function regressionTest(
   code: ProtocolFailureCode,
   { writers, readers, streams, records, steps }: ProtocolSchedule,
   seed: number | undefined,
-  mutations: readonly Mutation[],
+  { mutations, everywhere }: Planted,
 ): string {
-  const options = mutations.length > 0 ? `, { mutations: [${mutations.map(quoted).join(', ')}] }` : ''
+  const names = mutations.map(quoted).join(', ')
+  const options = names && `, { mutations: [${names}]${everywhere ? ', everywhere: true' : ''} }`
   return [
     `test('${code}${seed === undefined ? '' : `, seed ${seed}`}', () => {`,
     `  replayProtocol({ writers: ${writers}, readers: ${readers}, streams: ${streams}, records: ${quoted(records)}, steps: [`,
@@ -49,6 +50,7 @@ function regressionTest(
   ].join('\n')
 }
 
-const stepSource = (step: ProtocolStep): string => `[${step.map((value) => (typeof value === 'string' ? quoted(value) : value)).join(', ')}]`
+const stepSource = (step: ProtocolStep): string =>
+  `[${step.map((value) => (typeof value === 'string' ? quoted(value) : value)).join(', ')}]`
 
 const quoted = (text: string): string => `'${text}'`

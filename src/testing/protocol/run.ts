@@ -1,11 +1,11 @@
+import type { Violation } from './failure.ts'
 import { generate } from './generate.ts'
-import { type ProtocolFailureCode, type Violation } from './failure.ts'
 import { guarded, ProtocolModel } from './model.ts'
-import { type Mutation, mutated } from './mutations.ts'
+import { mutated, type Planted } from './mutations.ts'
 import { ProtocolFailure } from './protocol-failure.ts'
 import { Random } from './random.ts'
 import { countSteps, emptyReport, type ProtocolReport } from './report.ts'
-import type { ProtocolRules } from './rules.ts'
+import { type ProtocolRules, protocolRules } from './rules.ts'
 import { shrink } from './shrink.ts'
 import type { ProtocolRecords, ProtocolSchedule, ProtocolStep } from './steps.ts'
 
@@ -25,7 +25,7 @@ export interface ProtocolModelOptions {
   /** Default `light`: some hundred microseconds a schedule; `encoded` takes some milliseconds. */
   records?: ProtocolRecords
   /** Faults put into the protocol, to see that the model finds them. */
-  mutations?: readonly Mutation[]
+  planted?: Planted
 }
 
 /**
@@ -35,36 +35,43 @@ export interface ProtocolModelOptions {
  * @throws ProtocolFailure the first schedule in which something does not hold, made as small as it gets
  */
 export function runProtocolModel(options: ProtocolModelOptions = {}): ProtocolReport {
-  const { seed = 1, schedules = 1_000, steps = 40, faults = 3, mutations = [] } = options
-  const { writers = 3, readers = 2, streams = 2, records = 'light' } = options
-  const rules = mutated(mutations)
+  const { seed = 1, schedules = 1_000, steps = 40, faults = 3 } = options
+  const { writers = 3, readers = 2, streams = 2, records = 'light', planted = SOUND } = options
+  const rules = rulesOf(planted)
   const size = { writers, readers, streams, records }
   const report = emptyReport(seed)
   for (let i = 0; i < schedules; i++) {
-    const model = new ProtocolModel(size, rules, report)
+    const model = new ProtocolModel(size, ...rules, report)
     const taken: ProtocolStep[] = []
     const found = guarded(() => {
       generate(model, new Random(seed + i), { steps, faults }, taken)
       model.drain()
       model.verify()
     })
-    if (found) throw failure(seed + i, { ...size, steps: taken }, rules, mutations, found)
+    if (found) throw failure(seed + i, { ...size, steps: taken }, planted, found)
     countSteps(report, taken)
   }
   return report
 }
 
 /** Runs one schedule, as a regression test does. @throws ProtocolFailure as it stands, not made smaller */
-export function replayProtocol(schedule: ProtocolSchedule, options: { mutations?: readonly Mutation[] } = {}): ProtocolReport {
+export function replayProtocol(schedule: ProtocolSchedule, planted = SOUND): ProtocolReport {
   const report = emptyReport(0)
-  const found = violationOf(schedule, mutated(options.mutations ?? []), report)
-  if (found) throw new ProtocolFailure({ violation: found, schedule, found: schedule.steps.length, mutations: options.mutations ?? [] })
+  const violation = violationOf(schedule, planted, report)
+  if (violation) throw new ProtocolFailure({ violation, schedule, found: schedule.steps.length, planted })
   countSteps(report, schedule.steps)
   return report
 }
 
-function violationOf(schedule: ProtocolSchedule, rules: ProtocolRules, report = emptyReport(0)): Violation | undefined {
-  const model = new ProtocolModel(schedule, rules, report)
+const SOUND: Planted = { mutations: [] }
+
+function rulesOf({ mutations, everywhere }: Planted): [nodes: ProtocolRules, truth: ProtocolRules] {
+  const rules = mutated(mutations)
+  return [rules, everywhere ? rules : protocolRules]
+}
+
+function violationOf(schedule: ProtocolSchedule, planted: Planted, report = emptyReport(0)): Violation | undefined {
+  const model = new ProtocolModel(schedule, ...rulesOf(planted), report)
   return guarded(() => {
     for (const step of schedule.steps) model.apply(step)
     model.drain()
@@ -72,15 +79,8 @@ function violationOf(schedule: ProtocolSchedule, rules: ProtocolRules, report = 
   })
 }
 
-function failure(
-  seed: number,
-  schedule: ProtocolSchedule,
-  rules: ProtocolRules,
-  mutations: readonly Mutation[],
-  first: Violation,
-): ProtocolFailure {
-  const code: ProtocolFailureCode = first.code
-  const small = shrink(schedule, (candidate) => violationOf(candidate, rules)?.code === code)
-  const violation = violationOf(small, rules) ?? first
-  return new ProtocolFailure({ violation, schedule: small, found: schedule.steps.length, seed, mutations })
+function failure(seed: number, schedule: ProtocolSchedule, planted: Planted, first: Violation): ProtocolFailure {
+  const small = shrink(schedule, (candidate) => violationOf(candidate, planted)?.code === first.code)
+  const violation = violationOf(small, planted) ?? first
+  return new ProtocolFailure({ violation, schedule: small, found: schedule.steps.length, seed, planted })
 }

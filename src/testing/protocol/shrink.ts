@@ -52,7 +52,8 @@ function plainer(step: ProtocolStep): ProtocolStep[] {
   for (const [i, value] of values.entries()) {
     const least = step[0] === 'read' && i === 1 ? 1 : step[0] === 'command' && i === 3 ? 1 : 0
     if (typeof value !== 'number') continue
-    for (const lower of new Set([least, value - 1])) if (lower >= least && lower < value) out.push([first, ...values.with(i, lower)] as never)
+    for (const lower of new Set([least, value - 1]))
+      if (lower >= least && lower < value) out.push([first, ...values.with(i, lower)] as never)
   }
   return out
 }

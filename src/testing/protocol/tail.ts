@@ -153,7 +153,9 @@ export const fingerprint = (tail: Tail, full: boolean): string =>
   tail.streams
     .map(({ folded, records }) => {
       const { head, quarantine, state } = folded
-      const known = full ? stateHash(state) : `${state.version} ${state.hash} ${state.run?.attempt} ${state.requested.length} ${state.runs.size}`
+      const known = full
+        ? stateHash(state)
+        : `${state.version} ${state.hash} ${state.run?.attempt} ${state.requested.length} ${state.runs.size}`
       return `${records.length} ${head.version} ${head.hash} ${quarantine?.version} ${known}`
     })
     .join('\n')

@@ -1,9 +1,10 @@
 import { ZERO_HASH } from '../../events/index.ts'
-import { arbitrate, type Head, nextOffset, type OpenCommit } from '../../log/index.ts'
+import type { Head, OpenCommit, RecordedEvent } from '../../log/index.ts'
 import { emptyFold, type Folded } from '../../projections/index.ts'
+import { isUnfoldable } from './domain.ts'
 import { check } from './failure.ts'
 import type { Partition } from './partition.ts'
-import { protocolRules } from './rules.ts'
+import type { ProtocolRules } from './rules.ts'
 import { Tail } from './tail.ts'
 import type { ModelRecord } from './wire.ts'
 
@@ -26,13 +27,15 @@ export class Truth {
   /** Copies of a commit that were void, and a later one was accepted. */
   revived = 0
   readonly #partition: Partition
+  readonly #rules: ProtocolRules
   readonly #moments: Moment[][]
   readonly #voidIds = new Set<string>()
 
-  constructor(partition: Partition) {
+  constructor(partition: Partition, rules: ProtocolRules) {
     this.#partition = partition
+    this.#rules = rules
     this.#moments = partition.wire.keys.map(() => [{ from: 0, folded: emptyFold }])
-    this.tail = new Tail(partition, protocolRules, {
+    this.tail = new Tail(partition, rules, {
       accepted: (records) => this.#accept(records),
       voided: ({ reason, commitId }) => {
         this.#voidIds.add(commitId)
@@ -80,11 +83,11 @@ export class Truth {
   #restart(): void {
     const { cursor, open } = this.tail
     const last = this.#partition.records[cursor - 1] as ModelRecord
-    const next = nextOffset(open, last)
+    const next = this.#rules.nextOffset(open, last)
     let again: OpenCommit<ModelRecord> | undefined
     let found = 0
     for (let i = this.#partition.indexOf(next); i < cursor; i++) {
-      const step = arbitrate(again, this.#partition.records[i] as ModelRecord, () => undefined)
+      const step = this.#rules.arbitrate(again, this.#partition.records[i] as ModelRecord, () => undefined)
       again = step.open
       if (step.accepted || step.voids) found++
     }
@@ -96,13 +99,27 @@ export class Truth {
   checkRule(): void {
     const offsets = this.tail.streams.flatMap(({ records }) => records.map((record) => record.offset)).sort((a, b) => a - b)
     const named = acceptedOffsets(this.#partition.records)
-    check(
-      offsets.join() === named.join(),
-      'rule-differs',
-      () => `Accepted are the offsets ${offsets}; the rule names ${named}.`,
-    )
+    check(offsets.join() === named.join(), 'rule-differs', () => `Accepted are the offsets ${offsets}; the rule names ${named}.`)
+  }
+
+  /** A thread is in quarantine exactly at its first event that cannot be read or folded and that no repair names (R7). */
+  checkQuarantines(): void {
+    for (const { folded, records } of this.tail.streams) {
+      const repaired = new Set(records.map(({ recorded }) => repairOf(recorded)))
+      const first = records.find((record) => !isReadable(record.recorded) && !repaired.has(record.version))?.version
+      check(
+        folded.quarantine?.version === first,
+        'quarantine-differs',
+        () => `The thread is in quarantine at version ${folded.quarantine?.version}, and should be at ${first}.`,
+      )
+    }
   }
 }
+
+const isReadable = ({ event }: RecordedEvent): boolean => event !== undefined && !isUnfoldable(event)
+
+const repairOf = ({ event }: RecordedEvent): number | undefined =>
+  event?.type === 'thread.repaired/1' ? event.data.version : undefined
 
 /** The acceptance rule (R5) written a second time, without a memory: a commit is accepted where it stands whole on its stream's head. */
 function acceptedOffsets(records: readonly ModelRecord[]): number[] {

@@ -1,63 +1,17 @@
-import { attemptOf, type Command, decide, type Negative } from './domain.ts'
-import type { Network } from './network.ts'
+import { attemptOf, type Command, decide } from './domain.ts'
+import type { Batch, Network, Sender } from './network.ts'
 import type { Partition } from './partition.ts'
 import type { FateQuestion, ProtocolRules } from './rules.ts'
+import type { Answer, Slot, WriterEvents } from './slot.ts'
 import type { Send } from './steps.ts'
 import { Tail } from './tail.ts'
 import type { ModelCommit, ModelRecord } from './wire.ts'
 
 /** Conflicts that a command bears; commands of the current attempt bear any number. */
-export const TRIES = 4
-
-/** What a command's caller is told. */
-export interface Answer {
-  readonly writer: number
-  readonly stream: number
-  readonly command: Command
-  readonly held: number
-  readonly outcome: 'accepted' | 'contention' | Negative
-  /** Commit that applied it, for `accepted`. */
-  readonly commitId: string | undefined
-  /** Index in the partition: its length when the command came, what its writer had read, its length at the answer. */
-  readonly came: number
-  readonly read: number
-  readonly now: number
-  /** A process died over it. */
-  readonly repeated: boolean
-}
-
-/** Told of what writers do. */
-export interface WriterEvents {
-  answered(answer: Answer): void
-  /** The log has refused this commit, as its writer sees it. */
-  refused(commit: ModelCommit): void
-  ambiguous(): void
-  resent(): void
-}
-
-/** A command under way. One per stream and process. */
-interface Slot {
-  readonly command: Command
-  readonly came: number
-  readonly repeated: boolean
-  /** `waiting`: for the barrier; `staged`: to be sent; `sent`: no answer yet; `acknowledged`: the log decides. */
-  state: 'waiting' | 'staged' | 'sent' | 'acknowledged'
-  held: number
-  commit: ModelCommit | undefined
-  acknowledged: { offset: number; end: number } | undefined
-  conflicts: number
-  /** Offset up to which the tail must have read before a negative answer. */
-  barrier: number | undefined
-}
-
-/** One send: the commits that had to be sent, one behind the other. */
-export interface Batch {
-  readonly writer: Writer
-  readonly commits: readonly ModelCommit[]
-}
+const TRIES = 2
 
 /** A process that writes: load from the lagging tail, decide, send, and learn the fate from the log. */
-export class Writer {
+export class Writer implements Sender {
   readonly number: number
   readonly tail: Tail
   readonly #partition: Partition
@@ -81,6 +35,11 @@ export class Writer {
 
   isFree(stream: number): boolean {
     return !this.#slots.has(stream)
+  }
+
+  /** True if it has taken an attempt of the stream's run. */
+  holds(stream: number): boolean {
+    return this.#held.has(stream)
   }
 
   get busy(): number {
@@ -167,7 +126,10 @@ export class Writer {
     }
   }
 
-  /** The process dies and starts again. Its callers, who have no answer, ask again; what it has sent may still arrive. */
+  /**
+   * The process dies and starts again. Its callers, who have no answer, ask again; the work of its attempts dies with it. What it has sent may
+   * still arrive.
+   */
   kill(): void {
     const lost = [...this.#slots]
     this.#slots.clear()
@@ -175,7 +137,7 @@ export class Writer {
     this.#awaited = undefined
     this.#confused = false
     this.tail.restart()
-    for (const [stream, { command, came }] of lost) this.command(stream, command, came, true)
+    for (const [stream, { command, came }] of lost) if (command.kind !== 'work') this.command(stream, command, came, true)
   }
 
   #staged(): Slot[] {
@@ -183,9 +145,13 @@ export class Writer {
   }
 
   #decide(stream: number, slot: Slot): void {
+    const done = slot.repeated && this.#rules.knowsCommands ? this.#appliedBy(stream, slot.command) : undefined
+    if (done) this.#answer(stream, slot, 'accepted', done.commit.id)
+    else this.#propose(stream, slot)
+  }
+
+  #propose(stream: number, slot: Slot): void {
     const { command } = slot
-    const done = slot.repeated && this.#rules.knowsCommands ? this.#appliedBy(stream, command) : undefined
-    if (done) return this.#answer(stream, slot, 'accepted', done.commit.id)
     slot.held = this.#held.get(stream) ?? 0
     const { folded } = this.tail.view(stream)
     const proposal = decide(folded, command, `w${this.number}`, slot.held)

@@ -59,7 +59,7 @@ function passTime(world: World, pick: Pick): void {
 
 async function ask(world: World, pick: Pick): Promise<void> {
   const p = one(world.processes, pick)
-  const input = pick(6) === 0 ? null : 'go'
+  const input = pick(6) === 0 ? null : inputOf(world)
   const options = optionsOf(pick)
   const known = world.commands.length > 0 && pick(4) === 0
   const commandId = known ? one(world.commands, pick) : pick(2) === 0 ? `command-${world.commands.length}` : null
@@ -68,6 +68,7 @@ async function ask(world: World, pick: Pick): Promise<void> {
   await world.ask(p, input, options, commandId)
 }
 
+const inputOf = (world: World): string => `input ${++world.inputs}`
 const textOf = ({ toolRecovery, toolErrors }: RunRecordOptions): string => `${toolRecovery}, errors ${toolErrors}`
 
 async function cancel(world: World, pick: Pick): Promise<void> {
@@ -102,11 +103,11 @@ function ofProcess(world: World, p: Process, place: number, pick: Pick): Action[
   may(!job, 14, 'looks at the thread', () => world.look(p))
   if (!job && free && owner.kind === 'library') actions.push([state.run ? 1 : 10, () => runHere(world, p, pick)])
   if (gates.length > 0) actions.push([36, () => settle(one(gates, pick), pick, note)])
-  if (view.held) actions.push([20, () => hear(world, p, pick)])
+  if (view.held) actions.push([20, () => hear(world, p, pick)], [5, () => replace(world, p, place, one(AGENTS, pick), pick)])
   may(!view.held && !view.holding, 2, 'will not hear at once of its next append', () => (view.holding = true))
   may(view.lag > 0, 3, 'reads the log', () => view.deliver())
   may(job !== undefined && !suspected.has(owner.id), 1, 'is thought dead', () => suspected.add(owner.id))
-  may(job !== undefined && !closing.signal.aborted, 1, 'closes', () => closing.abort())
+  may(!closing.signal.aborted, 1, 'closes', () => closing.abort())
   may(!job && state.version > 0, 2, 'writes a snapshot', () => p.store.snapshot(world.stream, true))
   return actions
 }
@@ -130,16 +131,19 @@ async function replace(world: World, p: Process, place: number, agent: Agent, pi
 function runHere(world: World, p: Process, pick: Pick): void {
   const options = optionsOf(pick)
   world.note(`${p.name} runs the agent here: ${textOf(options)}`)
-  world.runHere(p, 'go', options)
+  world.runHere(p, inputOf(world), options)
 }
+
+const OUTCOMES = ['throws', 'throws', 'returns too much', ...Array<string>(9).fill('returns')]
 
 function settle(gate: Gate, pick: Pick, note: (line: string) => void): void {
   if (gate.kind === 'model') {
     const answer = modelAnswer(pick)
     note(`hears from the model: it ${answer.what}`)
-    return gate.give(answer)
+    gate.give(answer)
+    return
   }
-  const what = one(['throws', 'returns too much', 'returns', 'returns', 'returns', 'returns'], pick)
+  const what = one(OUTCOMES, pick)
   note(`has run ${gate.callId} ${gate.name}: it ${what}`)
   if (what === 'throws') gate.fail(new RangeError('private'))
   else gate.give(what === 'returns' ? { did: gate.name } : 'x'.repeat(70_000))

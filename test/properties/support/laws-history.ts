@@ -48,7 +48,7 @@ function* illegalPrompt(prompt: LanguageModelV4Prompt): Iterable<string> {
           yield `prompt: a result of ${part.toolCallId} without its call`
   }
   if (open.size > 0) yield `prompt: it ends with ${[...open].join(', ')} unanswered`
-  if (role === 'assistant' || role === 'system') yield `prompt: it ends with a message of role ${role}`
+  if (role === 'system' || role === '') yield 'prompt: it asks nothing'
 }
 
 export const historyIsLegal: Law = function* ({ world, end }) {

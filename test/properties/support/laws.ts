@@ -1,5 +1,6 @@
 import * as effects from './laws-effects.ts'
 import * as history from './laws-history.ts'
+import * as runs from './laws-runs.ts'
 import * as waits from './laws-waits.ts'
 import type { Law } from './story.ts'
 
@@ -19,5 +20,10 @@ export const LAWS: Readonly<Record<string, Law>> = {
   'a claim stands in one commit with the run that goes on': waits.claimsBeginARun,
   'no wait is unarmed, none outlives its invocation': waits.waitsAreArmedAndClosed,
   'every run that was asked for ends once the world is quiet, and who waits for it is told': waits.everyRunEnds,
+  'a command asks for one run': runs.commandsAskOnce,
+  'runs begin in the order they were asked for': runs.runsBeginInTheirTurn,
+  'an input is read by the model once': runs.inputsAreReadOnce,
+  'an answer that was claimed is read by the model': runs.answersAreRead,
+  'another system prompt changes nothing else of the history': runs.revisionsKeepWhatWasSaid,
   'nothing a process does for a thread fails with an error': waits.nothingDies,
 }

@@ -4,7 +4,7 @@ import type { Process } from './process.ts'
 import { flush, type World } from './world.ts'
 
 /** Rounds after which a world that still moves never rests. */
-const ROUNDS = 60
+const ROUNDS = 40
 
 /**
  * Lets the world come to rest: no more crashes, every process has all tools, whatever was held comes back, models answer with text, tools

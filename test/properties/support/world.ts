@@ -67,6 +67,8 @@ export class World implements Surroundings {
   readonly retired: Process[] = []
   /** What happened, one line each. */
   readonly trace: string[] = []
+  /** Inputs so far: no two are the same. */
+  inputs = 0
   #incarnations = 0
   #folded: Folded = emptyFold
 
@@ -106,7 +108,7 @@ export class World implements Surroundings {
   }
 
   decided(state: ThreadState, decide: (state: ThreadState) => Decision | undefined): Decision | undefined {
-    if (this.trace.length % 4 === 0) this.lived.push({ state })
+    if (this.trace.length % 8 === 0) this.lived.push({ state })
     const { decision, fault } = sameDecision(state, decide)
     if (fault !== undefined) this.impure.push(fault)
     return decision

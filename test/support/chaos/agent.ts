@@ -116,7 +116,9 @@ export const orderName = (thread: number, turn: string, path: number): string =>
 export const outputOf = (order: string): string => `settled ${order}`
 
 function answer(prompt: Parameters<typeof turnOf>[0]): ScriptEntry {
-  const { text: order, step } = turnOf(prompt)
+  const { text, step } = turnOf(prompt)
+  // Input that was cancelled before it was answered stands in front of the latest.
+  const order = text.match(/order-\d+-s?\d+-\d/g)?.at(-1) ?? ''
   const told = PATHS[Number(order.split('-').at(-1))]?.[step]
   if (!told) return { parts: [{ text: outputOf(order) }] }
   return { parts: told.map(([id, name, part]): ScriptPart => ({ tool_call: { id, name, args: { order, part } } })) }

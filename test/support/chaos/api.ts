@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module'
 import { isThreadlogError, openThreadlog } from '../../../src/index.ts'
 import { options, serve } from '../processes/child.ts'
 import { AGENT, type StormAgentOptions, stormAgent } from './agent.ts'
@@ -13,11 +14,16 @@ export interface Deciding {
   commandId: string
 }
 
+// A process that is killed leaves no cache behind by itself.
+flushCompileCache()
 serve({
   start: (run: { thread: string; input: string; commandId: string }) =>
     retryable(async () => ({ value: (await threads.start({ agent: AGENT, ...run })).runId })),
   cancel: ({ thread, commandId }: { thread: string; commandId: string }) =>
-    retryable(async () => ({ value: await threads.thread(thread).cancel({ commandId }) })),
+    retryable(async () => {
+      await threads.thread(thread).cancel({ commandId })
+      return { value: null }
+    }),
   approve: ({ id, digest, commandId }: Deciding) =>
     retryable(async () => ({ value: (await threads.approve(id, { digest, by: 'lead', commandId })).verdict })),
   deny: ({ id, digest, commandId }: Deciding) =>

@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module'
 import { openThreadlog } from '../../../src/index.ts'
 import { options, serve } from '../processes/child.ts'
 import { type StormAgentOptions, stormAgent } from './agent.ts'
@@ -17,6 +18,8 @@ const engine = await threads.serve({
   },
 })
 
+// A process that is killed leaves no cache behind by itself.
+flushCompileCache()
 serve({
   about: () => ({ url: engine.http?.url, owner: threads.backend.owners.self }),
   problems: () => problems,

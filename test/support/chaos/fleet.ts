@@ -1,3 +1,4 @@
+import { dirname, join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Child } from '../processes/child.ts'
@@ -35,8 +36,9 @@ export class Fleet {
   readonly #engines: Slot[] = []
   readonly #apis: Slot[] = []
   readonly #lock: DatabaseSync
+  #stopped = false
   readonly lives = new Map<string, Life>()
-  readonly counts = { kills: 0, apiKills: 0, freezes: 0, lockedFreezes: 0, asksRepeated: 0, postsRepeated: 0 }
+  readonly counts = { kills: 0, apiKills: 0, freezes: 0, lockedFreezes: 0, startsRepeated: 0, asksRepeated: 0, postsRepeated: 0 }
 
   private constructor(options: FleetOptions) {
     this.#o = options
@@ -45,6 +47,8 @@ export class Fleet {
   }
 
   static async start(options: FleetOptions): Promise<Fleet> {
+    // Children start in a third of the time, and this storm starts many.
+    process.env['NODE_COMPILE_CACHE'] ??= join(dirname(options.file), 'compiled')
     const fleet = new Fleet(options)
     const slot = (): Slot => ({ child: undefined, url: '', owner: '', frozen: false })
     for (let i = 0; i < options.engines; i++) fleet.#engines.push(slot())
@@ -58,7 +62,7 @@ export class Fleet {
 
   async #startEngine(slot: Slot): Promise<void> {
     const { file, ledger, paceMs } = this.#o
-    const child = await Child.start('../chaos/engine.ts', { file, ledger, paceMs, token: TOKEN })
+    const child = await this.#child('../chaos/engine.ts', { file, ledger, paceMs, token: TOKEN })
     const { url, owner } = await child.must<{ url: string; owner: string }>('about')
     this.lives.set(owner, { killed: undefined, frozen: [] })
     Object.assign(slot, { child, url, owner })
@@ -66,7 +70,18 @@ export class Fleet {
 
   async #startApi(slot: Slot): Promise<void> {
     const { file, ledger, paceMs } = this.#o
-    slot.child = await Child.start('../chaos/api.ts', { file, ledger, paceMs })
+    slot.child = await this.#child('../chaos/api.ts', { file, ledger, paceMs })
+  }
+
+  /** A process that cannot open the log yet (a frozen one may hold its lock) is started again, as a supervisor does. */
+  async #child(script: string, options: object): Promise<Child> {
+    for (let tries = 1; ; tries++)
+      try {
+        return await Child.start(script, options)
+      } catch (error) {
+        if (tries === 5) throw error
+        this.counts.startsRepeated++
+      }
   }
 
   /** Kills an engine with SIGKILL, if one can be, and starts another in its place a little later. */
@@ -84,14 +99,15 @@ export class Fleet {
     return true
   }
 
-  async killApi(): Promise<void> {
+  async killApi(): Promise<boolean> {
     const slot = this.#pick(this.#apis)
-    if (!slot) return
+    if (!slot) return false
     const { child } = slot
     slot.child = undefined
     await child?.kill()
     this.counts.apiKills++
     await this.#startApi(slot)
+    return true
   }
 
   /** Stops an engine where it stands until its runs have been taken over, then lets it go on. `locked`: in the middle of a commit. */
@@ -140,7 +156,7 @@ export class Fleet {
 
   /** Asks API callers until one has answered. Only what may be repeated is asked again. */
   async ask<T>(call: string, argument: unknown): Promise<T> {
-    for (;;) {
+    while (!this.#stopped) {
       const child = this.#pick(this.#apis)?.child
       const answer = await child?.ask<{ value: T } | { again: string }>(call, argument)
       if (answer && 'value' in answer) {
@@ -149,17 +165,19 @@ export class Fleet {
       this.counts.asksRepeated++
       await delay(20)
     }
+    return new Promise(() => {})
   }
 
   /** Posts a result to any engine until one has answered with a receipt; `key` makes it one submission. */
   async post(record: string, key: string): Promise<string> {
-    for (;;) {
+    while (!this.#stopped) {
       const slot = this.#pick(this.#engines)
       const verdict = slot && (await post(slot.url, record, key))
       if (verdict) return verdict
       this.counts.postsRepeated++
       await delay(20)
     }
+    return new Promise(() => {})
   }
 
   /** What engines that are alive met and got over, by code. */
@@ -167,14 +185,14 @@ export class Fleet {
     const sum: Record<string, number> = {}
     for (const { child } of this.#engines) {
       const answer = await child?.ask<Record<string, number>>('problems')
-      if (answer && 'value' in answer)
-        for (const [what, n] of Object.entries(answer.value)) sum[what] = (sum[what] ?? 0) + n
+      if (answer && 'value' in answer) for (const [what, n] of Object.entries(answer.value)) sum[what] = (sum[what] ?? 0) + n
     }
     return sum
   }
 
   /** Closes everything in good order. @throws if a process does not */
   async close(): Promise<void> {
+    this.#stopped = true
     for (const { child } of [...this.#apis, ...this.#engines]) {
       await child?.must('close')
       await child?.kill()
@@ -182,7 +200,9 @@ export class Fleet {
     this.#lock.close()
   }
 
+  /** Whatever is still there. Who waits for an answer then waits for ever. */
   async killAll(): Promise<void> {
+    this.#stopped = true
     for (const { child } of [...this.#apis, ...this.#engines]) await child?.kill()
   }
 }

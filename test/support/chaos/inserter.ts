@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import type { DatabaseSync } from 'node:sqlite'
 import { createInterface } from 'node:readline'
+import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { outsider } from '../processes/place.ts'

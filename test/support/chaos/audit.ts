@@ -1,0 +1,163 @@
+import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { decodeReceipt, type Receipt } from '../../../src/continuations/index.ts'
+import type { LogEvent } from '../../../src/events/index.ts'
+import type { LogBackend } from '../../../src/log/index.ts'
+import { findWait, type ThreadState, threadStatus, type Wait } from '../../../src/projections/index.ts'
+import { checkStream } from '../processes/checks.ts'
+import { effects } from '../processes/ledger.ts'
+import { eventsOf, streamsOf } from '../processes/streams.ts'
+import { outputOf, RETRYABLE } from './agent.ts'
+import { type Call, callsOf, checkEffects } from './effects.ts'
+import { type Turn, threadName } from './orders.ts'
+import type { Aftermath } from './storm.ts'
+import { checkVerdicts, type Row } from './verdicts.ts'
+
+/** What a storm came to. Without violations nothing was lost, doubled or answered wrongly. */
+export interface Audit {
+  violations: string[]
+  counts: Record<string, number | Record<string, number>>
+}
+
+/** Holds everything that is left against what the producers, the tools and the callers know. */
+export async function audit(a: Aftermath, file: string): Promise<Audit> {
+  const violations = [...a.violations]
+  const violate = (what: string) => void violations.push(what)
+  const { backend, store } = a.threads
+  const waits = new Map<string, Wait>()
+  const events: LogEvent[] = []
+  const calls: Call[] = []
+  const states = new Map<string, ThreadState>()
+  for (const stream of streamsOf(backend)) {
+    const ofThread = await eventsOf(backend, stream)
+    events.push(...ofThread)
+    calls.push(...callsOf(ofThread))
+    try {
+      const state = await checkStream(store, stream)
+      states.set(state.identity?.thread ?? '', state)
+      for (const id of [...state.waits.keys(), ...[...state.closedWaits].map(([id]) => id)])
+        waits.set(id, findWait(state, id) as Wait)
+    } catch (error) {
+      violate(`thread ${stream}: ${error instanceof Error ? error.message : String(error)}`)
+    }
+  }
+  checkTurns(a.turns, states, violate)
+  checkRequests(backend, waits, violate)
+  const rows = await resultRows(backend)
+  const receipts = await receiptsOf(backend)
+  const verdicts = checkVerdicts({ rows, receipts, sent: a.sent, waits, events }, violate)
+  const settled = checkEffects(effects(a.ledger), calls, RETRYABLE, violate)
+  if (a.watcher.seen.events !== events.length)
+    violate(`a follower saw ${a.watcher.seen.events} events, the log has ${events.length}`)
+  await checkByCommand(file, violate)
+  return {
+    violations,
+    counts: {
+      orders: a.turns.length,
+      events: events.length,
+      ended: tally([...states.values()].flatMap((state) => [...state.invocations].map(([, end]) => end.status))),
+      waits: tally(
+        [...waits.values()].map((wait) => (wait.outcome && wait.status === 'abandoned' ? 'answered, abandoned' : wait.status)),
+      ),
+      results: rows.length,
+      cards: a.dealt as Record<string, number>,
+      ways: tally(a.sent.map(({ way }) => way)),
+      verdicts,
+      calls: settled,
+      recoveries: recoveries(events, a),
+      ...a.fleet.counts,
+      problems: a.problems,
+    },
+  }
+}
+
+type Violate = (what: string) => void
+
+function tally(items: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const item of items) counts[item] = (counts[item] ?? 0) + 1
+  return counts
+}
+
+/** Every order that was acknowledged has one end, which is `completed` unless somebody meant otherwise. */
+function checkTurns(turns: readonly Turn[], states: ReadonlyMap<string, ThreadState>, violate: Violate): void {
+  for (const { order, thread, runId, disturbed } of turns) {
+    const state = states.get(threadName(thread))
+    const end = state?.invocations.get(runId ?? '')
+    if (runId === undefined || !state || state.commands.get(order) !== runId) violate(`${order}: acknowledged and not in the log`)
+    else if (!end) violate(`${order}: no end`)
+    else if (end.status === 'completed') {
+      if (end.output?.value !== outputOf(order)) violate(`${order}: another order's output`)
+    } else if (end.status !== 'cancelled' || !disturbed) violate(`${order}: ${end.status} ${end.failure?.code ?? end.reason}`)
+  }
+  for (const [name, state] of states) {
+    if (threadStatus(state) !== 'idle' || state.requested.length > 0 || state.waits.size > 0)
+      violate(`${name}: ${threadStatus(state)}, ${state.requested.length} queued, ${state.waits.size} waits open`)
+    const asked = turns.filter(({ thread }) => threadName(thread) === name).length
+    const invocations = [...state.invocations].length
+    if (invocations !== asked) violate(`${name}: ${asked} orders, ${invocations} invocations`)
+  }
+}
+
+/** Each wait was asked for once, and taken back once if it ended without being claimed. */
+function checkRequests(backend: LogBackend, waits: ReadonlyMap<string, Wait>, violate: Violate): void {
+  const asked = new Map<string, number>()
+  const takenBack = new Map<string, number>()
+  for (const { id, cancelled } of backend.tables.all<{ id: string; cancelled: number | null }>(
+    'SELECT continuation_id AS id, cancelled FROM threadlog_requests',
+  )) {
+    const counts = cancelled ? takenBack : asked
+    counts.set(id, (counts.get(id) ?? 0) + 1)
+  }
+  for (const [id, { status }] of waits) {
+    if (asked.get(id) !== 1) violate(`wait ${id}: asked for ${asked.get(id) ?? 0} times`)
+    const back = takenBack.get(id) ?? 0
+    if (back !== (status === 'claimed' ? 0 : 1)) violate(`wait ${id}: ${status}, taken back ${back} times`)
+  }
+  for (const id of asked.keys()) if (!waits.has(id)) violate(`a request without a wait: ${id}`)
+}
+
+async function resultRows(backend: LogBackend): Promise<Row[]> {
+  const rows: Row[] = []
+  for await (const batch of backend.topics.scan('results'))
+    for (const { key, position } of batch) rows.push({ key, offset: Number(position.offset) })
+  return rows
+}
+
+async function receiptsOf(backend: LogBackend): Promise<Receipt[]> {
+  const receipts: Receipt[] = []
+  for await (const batch of backend.topics.scan('receipts')) for (const { value } of batch) receipts.push(decodeReceipt(value))
+  return receipts
+}
+
+/** Who was taken over, and from whom: a process that was gone, one that was frozen, itself after a fault, or one that was well. */
+function recoveries(events: readonly LogEvent[], { fleet }: Aftermath): Record<string, number> {
+  const owners = new Map<string, string>()
+  const kinds: string[] = []
+  for (const event of events) {
+    if (event.type !== 'run.started/1' && event.type !== 'run.recovered/1') continue
+    const { run_id: run, owner } = event.data
+    if (event.type === 'run.recovered/1') kinds.push(kindOf(owners.get(run) ?? '', owner.id, event.time))
+    owners.set(run, owner.id)
+  }
+  return tally(kinds)
+
+  function kindOf(from: string, to: string, time: number): string {
+    const life = fleet.lives.get(from)
+    if (from === to) return 'own'
+    if (life?.killed !== undefined && life.killed <= time) return 'killed'
+    return life?.frozen.some(([begin, end]) => begin <= time && time <= end + 10_000) ? 'frozen' : 'alive'
+  }
+}
+
+/** The command line looks at the same file, in a process of its own. */
+async function checkByCommand(file: string, violate: Violate): Promise<void> {
+  const main = fileURLToPath(new URL('../../../src/cli/main.ts', import.meta.url))
+  const verify = spawn(process.execPath, [main, 'verify', '--all', '--log', `sqlite:${file}`], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const output: string[] = []
+  for (const stream of [verify.stdout, verify.stderr]) stream.on('data', (chunk) => output.push(String(chunk)))
+  const code = await new Promise((resolve) => verify.once('close', resolve))
+  if (code !== 0) violate(`verify --all: exit ${code}\n${output.join('')}`)
+}
