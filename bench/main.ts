@@ -1,5 +1,6 @@
 // The benchmarks of threadlog; what they measure is told in BENCHMARKS.md.
 //   npm run bench -- [append|cycle|resume|fold|recovery|length|peers ...] [--help]
+import { mkdirSync } from 'node:fs'
 import { measureCycle } from './cycle.ts'
 import { measureFloor } from './floor.ts'
 import { measureFold } from './fold.ts'
@@ -18,6 +19,7 @@ const PROBE = { threads: 50, warmUp: 10, inFlight: 8 }
 
 const options = readOptions()
 const logs = new Logs(options.log)
+if (options.profile) mkdirSync(options.profile, { recursive: true })
 const report = new Report(options.json)
 process.on('exit', () => logs.remove())
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130))

@@ -1,5 +1,5 @@
 export { isThreadlogError, type JsonObject, type JsonValue, ThreadlogError } from './base/index.ts'
-export type { Receipt } from './continuations/index.ts'
+export { encodeResult, type Receipt, type ResultRecord } from './continuations/index.ts'
 export * from './engine/index.ts'
 export type { ThreadKey } from './events/index.ts'
 export { type Agent, aiTools, defineAgent, defineTool, externalTool, type Tool, type ToolContext } from './harness/index.ts'

@@ -35,13 +35,27 @@ export function modelCase(random: Random): ModelCase {
     const { parts, said } = lawful(random)
     return { open: random.pick(['pull', 'push']), parts, then: 'close', failure: 0, said, run }
   }
+  if (random.once(12)) return endless(random, run)
   const lawless = random.once(3) ? lawful(random).parts : random.list(0, 12, () => anyPart(random))
   const parts = lawless.map((part) => (random.once(5) ? (changedValue(random, part) as PartJson) : part))
   const then = random.pick(['close', 'close', 'hang', 'fail', 'forever'] as const)
   const open = random.once(12) ? random.pick(OPENINGS) : random.pick(['pull', 'push'] as const)
-  const endless = then === 'hang' || then === 'forever' || open === 'never'
-  const abortMs = endless || random.once(10) ? random.pick([0, 1, 10, 40]) : undefined
+  const lasting = then === 'hang' || then === 'forever' || open === 'never'
+  const abortMs = lasting || random.once(10) ? random.pick([0, 1, 10, 40]) : undefined
   return { open, parts, then, failure: random.below(FAILURES), run, ...(abortMs === undefined ? {} : { abortMs }) }
+}
+
+/** Keeps the rules and never ends: it says more and more, or only that it is alive. */
+function endless(random: Random, run: boolean): ModelCase {
+  const large = random.once(2)
+  const text: PartJson[] = [
+    { type: 'text-start', id: 'p0' },
+    { type: 'text-delta', id: 'p0', delta: 'x'.repeat(large ? 100_000 : random.pick([1, 1_000])) },
+    { type: 'text-end', id: 'p0' },
+  ]
+  const parts = random.pick([text, text, [{ type: 'ping' }], [{ type: 'raw', rawValue: MARKER }]])
+  const abortMs = parts === text && large ? undefined : random.pick([0, 1, 10, 40])
+  return { open: 'pull', parts, then: 'forever', failure: 0, run, ...(abortMs === undefined ? {} : { abortMs }) }
 }
 
 function lawful(random: Random): { parts: PartJson[]; said: Said } {

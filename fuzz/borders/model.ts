@@ -155,8 +155,8 @@ function streamOf({ parts, then, failure: which, open }: ModelCase): ReadableStr
   const values = parts.map((part) => live(part) as LanguageModelV4StreamPart)
   let at = 0
   const next = (controller: ReadableStreamDefaultController<LanguageModelV4StreamPart>): boolean => {
+    if (then === 'forever' && at === values.length) at = 0
     if (at < values.length) controller.enqueue(values[at++] as LanguageModelV4StreamPart)
-    else if (then === 'forever' && values.length > 0) at = 0
     else if (then === 'close') controller.close()
     else if (then === 'fail') controller.error(failure(which))
     else return false

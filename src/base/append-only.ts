@@ -17,7 +17,9 @@ export class AppendList<T> implements Iterable<T> {
   }
 
   push(item: T): AppendList<T> {
-    const items = this.#items.length === this.length ? this.#items : this.#items.slice(0, this.length)
+    // An empty list is often a constant: what is pushed onto it must not keep to it.
+    const shared = this.length > 0 && this.#items.length === this.length
+    const items = shared ? this.#items : this.#items.slice(0, this.length)
     items.push(item)
     return new AppendList(items, this.length + 1)
   }
@@ -70,7 +72,7 @@ export class AppendMap<V> implements Iterable<readonly [string, V]> {
 
   set(key: string, value: V): AppendMap<V> {
     if (this.has(key)) return this
-    const shared = this.#index.size === this.#list.length
+    const shared = this.size > 0 && this.#index.size === this.size
     const index = shared ? this.#index : new Map([...this.#list].map(([k], i) => [k, i]))
     index.set(key, this.#list.length)
     return new AppendMap(index, this.#list.push([key, value]))

@@ -6,7 +6,7 @@ import { type Decision, type Tail, type ThreadState, type ThreadStore, threadSta
 import { CANCEL_GRACE_MS, cut, isUncut } from './cancel.ts'
 import type { HttpIntake, HttpOptions, SettleRecord } from './http.ts'
 import { type Intake, type IntakeRules, startIntake } from './intake.ts'
-import type { Runner } from './runner.ts'
+import type { DriveOptions, Runner } from './runner.ts'
 import { sweep } from './sweeps.ts'
 
 export interface ServeOptions {
@@ -132,7 +132,7 @@ export class Engine implements AsyncDisposable {
       return
     }
     const begun = Promise.withResolvers<void>()
-    const drive = { signal: this.#stop.signal, onBegun: begun.resolve }
+    const drive = { ...this.#drive(stream), onBegun: begun.resolve }
     this.#launch(stream, async () => {
       try {
         return await runner.answer(stream, agent, decide, drive)
@@ -159,7 +159,7 @@ export class Engine implements AsyncDisposable {
   async #step(stream: StreamKey): Promise<AttemptEnd | undefined> {
     const { store, runner, agents } = this.#d
     const state = await store.load(stream)
-    const drive = { signal: this.#stop.signal }
+    const drive = this.#drive(stream)
     const status = threadStatus(state)
     if (await isUncut(store, runner, state)) return void (await cut(store, stream))
     const agent = agents.get(state.run?.agent.name ?? '')
@@ -172,6 +172,10 @@ export class Engine implements AsyncDisposable {
     const next = state.requested[0]
     const wanted = next && agents.get(next.agent)
     return next && wanted ? runner.start(stream, next.runId, wanted, drive) : undefined
+  }
+
+  #drive(stream: StreamKey): DriveOptions {
+    return { signal: this.#stop.signal, onWaiting: (error) => this.#problem(`thread ${stream}`, error) }
   }
 
   /** A run nobody drives: its engine is dead, or it is ours and no attempt of this process knows of it. */

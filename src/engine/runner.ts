@@ -28,6 +28,7 @@ export interface DriveOptions {
   signal?: AbortSignal
   onDelta?: (delta: Delta) => void
   onBegun?: () => void
+  onWaiting?: (error: unknown) => void
 }
 
 /** Begins, resumes and recovers runs for one owner: the same steps for library and engine. */

@@ -1,4 +1,4 @@
-import { type JsonValue, Payload } from '../base/index.ts'
+import { isThreadlogError, type JsonValue, Payload } from '../base/index.ts'
 import { type Actor, COMMIT_LIMITS, type EventDraft, type Owner, type StreamKey } from '../events/index.ts'
 import { isoTimestamp, type ResponseMessage, toolCalls } from '../messages/index.ts'
 import { type Delta, type ModelOutcome, streamResponse } from '../models/index.ts'
@@ -34,6 +34,8 @@ export interface AttemptOptions {
   onDelta?: (delta: Delta) => void
   /** Called when the fate of the first commit is known, whatever it is. */
   onBegun?: () => void
+  /** Given: once the run has begun, a log that is locked or full is waited for, and this is told. Absent: it ends the attempt. */
+  onWaiting?: (error: unknown) => void
 }
 
 /** How an attempt ended: with its run, without having begun, overtaken by another attempt, or stopped with this process. */
@@ -46,8 +48,12 @@ export type AttemptEnd =
 /** Milliseconds after its event in which an effect may still start (R20). */
 export const START_BY_MS = 5_000
 const MODEL_RETRIES = 2
+/** A provider that asks for a longer pause, in milliseconds, ends the run as retryable instead of holding it. */
+const LONGEST_PAUSE_MS = 60_000
 const BACKOFF_MS = 500
 const DRAIN_MS = 5_000
+/** Milliseconds between two tries of a log that takes nothing, after it has refused by itself. */
+const WAIT_MS = 250
 /** Calls of one response: suspended, resumed or given up, each is two events of one commit. */
 const MAX_CALLS = 200
 
@@ -104,12 +110,13 @@ class Attempt {
   /** Commits what `build` adds and everything that follows from it, then starts the effects that were dispatched. */
   async #commit(build: (proposal: Proposal) => Proposal | undefined, beginning = false): Promise<Next> {
     const { store, stream, runId, attempt } = this.#o
-    const sentAt = store.clock.monotonic()
+    let sentAt = store.clock.monotonic()
     const continuationIds = new Map<number, string>()
     let plan: Plan | undefined
     let refused: Next = 'superseded'
     const decide = (state: ThreadState) => {
       plan = undefined
+      sentAt = store.clock.monotonic()
       if (!beginning && !this.#isCurrent(state)) return undefined
       const built = build(Proposal.on(state, this.#context()))
       if (!built) {
@@ -119,7 +126,8 @@ class Attempt {
       plan = this.#follow(built, continuationIds)
       return { drafts: plan.proposal.drafts, context: plan.proposal.context }
     }
-    const { state } = await store.commit(stream, decide, Number.POSITIVE_INFINITY)
+    const commit = () => store.commit(stream, decide, Number.POSITIVE_INFINITY)
+    const { state } = await (beginning ? commit() : this.#patiently(commit))
     this.#state = state
     if (!plan) return refused
     for (const start of (plan as Plan).starts) this.#begin(start, sentAt)
@@ -133,6 +141,22 @@ class Attempt {
     )
       return 'stopped'
     return next
+  }
+
+  /**
+   * What was done must be recorded, and a response was paid for: a log that passes through a condition in which it writes nothing is
+   * asked again as long as this process goes on.
+   */
+  async #patiently<T>(commit: () => Promise<T>): Promise<T> {
+    for (;;)
+      try {
+        return await commit()
+      } catch (error) {
+        const { onWaiting, store } = this.#o
+        if (!onWaiting || this.#closing.aborted || !isThreadlogError(error, 'log_busy', 'log_full')) throw error
+        onWaiting(error)
+        await store.clock.sleep(WAIT_MS, this.#closing)
+      }
   }
 
   #context(): DecisionContext {
@@ -203,7 +227,8 @@ class Attempt {
       return this.#commit((proposal) => (outcome.partial ? proposal.add(...responded(proposal, outcome.partial, {})) : proposal))
     }
     const failures = state.run?.modelFailures ?? 0
-    if (outcome.retryable && !outcome.partial && failures < MODEL_RETRIES) return this.#retryModel(outcome, failures)
+    const worthwhile = outcome.retryable && !outcome.partial && (outcome.retryAfterMs ?? 0) <= LONGEST_PAUSE_MS
+    if (worthwhile && failures < MODEL_RETRIES) return this.#retryModel(outcome, failures)
     return this.#commit((proposal) => modelFailed(proposal, outcome))
   }
 

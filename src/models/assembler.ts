@@ -34,6 +34,10 @@ export interface Finish {
   metadata: SharedV4ProviderMetadata | undefined
 }
 
+/** Characters of a response, and a few for each part: a stream without an end must not take all memory. */
+const MOST_CHARACTERS = 16 * 1024 * 1024
+const PER_PART = 64
+
 /**
  * Builds response parts from stream parts, in order of their first appearance. Knows for each part whether it ended: only that, not its
  * text, says whether it may be replayed. A call has ended at `tool-call`; its arguments are kept as text.
@@ -44,6 +48,7 @@ export class Assembler {
   readonly #open = new Map<string, number>()
   readonly #callIds = new Set<string>()
   readonly #o: { now: string; callId: () => string }
+  #characters = 0
   finish: Finish | undefined
   responseId: string | undefined
   modelId: string | undefined
@@ -119,7 +124,13 @@ export class Assembler {
     return { index, block: this.#blocks[index]! }
   }
 
+  #grow(characters: number): void {
+    this.#characters += characters
+    if (this.#characters > MOST_CHARACTERS) throw new StreamFault('response_too_large')
+  }
+
   #push(block: Block): number {
+    this.#grow(PER_PART)
     return this.#blocks.push(block) - 1
   }
 
@@ -135,6 +146,7 @@ export class Assembler {
     if (kind === 'text' && !this.#open.has(this.#key(kind, part.id)))
       this.#push({ kind, ended: false, text: part.delta, metadata: {} })
     const { index, block } = this.#find(kind, part.id)
+    this.#grow(part.delta.length)
     block.text += part.delta
     mergeMetadata(block, part.providerMetadata)
     return part.delta === '' ? undefined : { type: kind, index, text: part.delta }
@@ -143,6 +155,7 @@ export class Assembler {
   #appendInput(part: Part<'tool-input-delta'>): Delta {
     const { index, block } = this.#find('input', part.id)
     if (typeof part.delta !== 'string') throw new StreamFault('delta_without_text')
+    this.#grow(part.delta.length)
     return { type: 'tool-call', index, callId: part.id, toolName: block.toolName ?? '', argsText: part.delta, ended: false }
   }
 

@@ -105,6 +105,11 @@ function failureOf(error: unknown, request: StreamRequest): Failure {
 
 class StreamEnded extends Error {}
 
+/** Parts that are already there come without a turn of the event loop: nobody else would run, and no abort would arrive. */
+const TURN_MS = 10
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
 async function consume(request: StreamRequest, assembler: Assembler): Promise<void> {
   const aborted = abortion(request.signal)
   let reader: ReadableStreamDefaultReader<LanguageModelV4StreamPart> | undefined
@@ -113,8 +118,14 @@ async function consume(request: StreamRequest, assembler: Assembler): Promise<vo
     // A stream that is handed over after the abort has nobody to read it.
     opened.then(({ stream }) => void (request.signal?.aborted && stream.cancel().catch(() => {}))).catch(() => {})
     reader = (await Promise.race([opened, aborted.promise])).stream.getReader()
+    let turn = performance.now()
     while (true) {
-      const { done, value } = await Promise.race([reader.read(), aborted.promise])
+      if (performance.now() - turn > TURN_MS) {
+        await nextTurn()
+        turn = performance.now()
+      }
+      // The abort first: of two that are settled the first one counts, and a read may always be.
+      const { done, value } = await Promise.race([aborted.promise, reader.read()])
       if (done) break
       if (typeof value !== 'object' || value === null) throw new StreamFault('part_without_type')
       const delta = assembler.add(value)

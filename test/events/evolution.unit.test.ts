@@ -68,7 +68,7 @@ describe('an event written before an optional field existed', () => {
   })
 })
 
-// avsc passes over a field the reader lacks by its underlying type; ours for lists has items without bytes, so it stopped after the count.
+// avsc passes over a field the reader lacks by its underlying type; ours for lists has items without bytes, so it stopped at a zero within.
 test('an event written with a further optional list is read without it', () => {
   const type = 'continuation.armed/1'
   const { avro } = schemaOf(type)
@@ -78,7 +78,7 @@ test('an event written with a further optional list is read without it', () => {
   }
   const bytes = eventCodec(memorySchemas([{ id: 1, type, avro }])).encodeCommit(meta, [sample(type) as EventDraft]).records[0]!
     .bytes
-  const written = Buffer.concat([bytes, Buffer.from([2, 4, 2, 0x61, 4, 0x62, 0x63, 0])])
+  const written = Buffer.concat([bytes, Buffer.from([2, 4, 2, 0, 2, 0x61, 0])])
   written.writeUInt32BE(OTHER, 1)
   const reader = eventCodec(
     memorySchemas([

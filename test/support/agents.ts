@@ -48,7 +48,7 @@ export async function eventsOf(threads: Threadlog, thread: string): Promise<Reco
 }
 
 export const typesOf = async (threads: Threadlog, thread: string): Promise<string[]> =>
-  (await eventsOf(threads, thread)).map((record) => record.event?.type.replace('/1', '') ?? '?')
+  (await eventsOf(threads, thread)).map((record) => record.event?.type.replace(/\/\d+$/, '') ?? '?')
 
 /** Tool returns of a history, in order: `[call id, outcome]`. */
 export const returnsOf = (messages: readonly Message[]): [string, string][] =>

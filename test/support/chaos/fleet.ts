@@ -118,14 +118,16 @@ export class Fleet {
     slot.frozen = true
     const from = Date.now()
     try {
-      for (let tries = 0; ; tries++) {
+      let held = false
+      for (let tries = 0; tries < 500; tries++) {
         process.kill(pid, 'SIGSTOP')
-        if ((await this.#isLocked()) === locked || (locked && tries >= 500)) break
+        held = await this.#isLocked()
+        if (held === locked) break
         process.kill(pid, 'SIGCONT')
         await delay(this.#o.random() * 8)
       }
-      if (locked && (await this.#isLocked())) this.counts.lockedFreezes++
-      else this.counts.freezes++
+      process.kill(pid, 'SIGSTOP')
+      this.counts[held ? 'lockedFreezes' : 'freezes']++
       await delay(FREEZE_MS[0] + this.#o.random() * (FREEZE_MS[1] - FREEZE_MS[0]))
     } finally {
       process.kill(pid, 'SIGCONT')
@@ -137,7 +139,7 @@ export class Fleet {
 
   /** True when somebody holds the write lock and does not let go of it. */
   async #isLocked(): Promise<boolean> {
-    for (let tries = 0; tries < 60; tries++) {
+    for (let tries = 0; tries < 150; tries++) {
       try {
         this.#lock.exec('BEGIN IMMEDIATE')
         this.#lock.exec('ROLLBACK')
