@@ -8,10 +8,10 @@ import { Fault, promise } from './border.ts'
 import { nameOf } from './marker.ts'
 
 /** The first fault `threadlog verify --all` would tell of, or undefined. */
-export async function firstFault(backend: LogBackend): Promise<string | undefined> {
+export async function firstFault(backend: LogBackend, indexed = true): Promise<string | undefined> {
   const claims = await claimsOf(backend)
   const walked = await walkLog(backend, new AbortController().signal)
-  const check = await checking(backend, true)
+  const check = await checking(backend, indexed)
   for (const [stream, { reason }] of walked.refused) return `${stream.slice(0, 8)}: not-accepted, ${reason}`
   for (const stream of walked.streams) {
     const { fault } = await checkThread(check, stream, claims.get(stream) ?? [])

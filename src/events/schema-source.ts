@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { fatal } from '../base/index.ts'
-import { type AvroNamed, type AvroRecord, type AvroSchema, definitions, expand, fileName } from './avro-schema.ts'
+import { fatal, isThreadlogError } from '../base/index.ts'
+import { type AvroNamed, type AvroRecord, type AvroSchema, definitions, expand, fileName, fingerprint } from './avro-schema.ts'
 
 /** One schema an event or an edge message can be written with. */
 export interface EventSchema {
@@ -32,16 +32,17 @@ export const packagedSchemas = new URL('../../schemas/', import.meta.url)
 
 /**
  * Schemas from files with pinned ids; no network. Files are read when first needed and kept.
- * @throws ThreadlogError `schema_invalid` from either method when a file is missing or not JSON
+ * @throws ThreadlogError `schema_invalid` from either method when a file is missing, not JSON, or not the schema that was pinned: what
+ *   is written with another schema nobody else can read
  */
 export function fileSchemas(directory: URL = packagedSchemas): SchemaSource {
-  const pins = once(() => readJson<{ schemas: PinnedSchema[] }>('ids.json', directory).schemas)
+  const pins = once(() => checkedPins(readJson('ids.json', directory)))
   const byId = once(() => new Map(pins().map((pin) => [pin.id, pin])))
   const current = once(() => new Map(pins().map((pin) => [pin.type, pin.id])))
   const shared = once(() => {
-    const parts = [readJson<AvroSchema>('envelope.avsc', directory), ...readJson<AvroSchema[]>('common.avsc', directory)]
     const named = new Map<string, AvroNamed>()
-    for (const part of parts) definitions(part, named)
+    for (const file of ['envelope.avsc', 'common.avsc'])
+      for (const part of [readJson<AvroSchema | AvroSchema[]>(file, directory)].flat()) whole(file, () => definitions(part, named))
     return named
   })
   return {
@@ -50,7 +51,9 @@ export function fileSchemas(directory: URL = packagedSchemas): SchemaSource {
       const pin = byId().get(id)
       if (!pin) return undefined
       const file = current().get(pin.type) === id ? fileName(pin.type) : `archive/${id}.avsc`
-      return { id, type: pin.type, avro: expand(readJson<AvroRecord>(file, directory), shared()) as AvroRecord }
+      const avro = whole(file, () => expand(readJson<AvroRecord>(file, directory), shared()) as AvroRecord)
+      if (whole(file, () => fingerprint(avro)) !== pin.fingerprint) throw unusable(file, 'is not the one that was pinned')
+      return { id, type: pin.type, avro }
     },
   }
 }
@@ -67,13 +70,30 @@ function readJson<T>(file: string, directory: URL): T {
   try {
     return JSON.parse(readFileSync(new URL(file, directory), 'utf8')) as T
   } catch (cause) {
-    throw fatal('schema_invalid', `The schema file ${file} cannot be read.`, {
-      path: file,
-      hint: 'Reinstall the package.',
-      cause,
-    })
+    throw unusable(file, 'cannot be read', cause)
   }
 }
+
+/** Runs `read`; what a file of another form makes it stumble over is the file's fault. */
+function whole<T>(file: string, read: () => T): T {
+  try {
+    return read()
+  } catch (cause) {
+    throw isThreadlogError(cause) ? cause : unusable(file, 'is no schema', cause)
+  }
+}
+
+function checkedPins(value: unknown): PinnedSchema[] {
+  const { schemas } = (value ?? {}) as { schemas?: PinnedSchema[] }
+  const isPin = ({ id, type, fingerprint }: Partial<PinnedSchema>) =>
+    Number.isSafeInteger(id) && typeof type === 'string' && typeof fingerprint === 'string'
+  const holds = Array.isArray(schemas) && schemas.every((pin) => typeof pin === 'object' && pin !== null && isPin(pin))
+  if (holds && new Set(schemas.map(({ id }) => id)).size === schemas.length) return schemas
+  throw unusable('ids.json', 'does not pin schemas, each by an id of its own')
+}
+
+const unusable = (file: string, why: string, cause?: unknown) =>
+  fatal('schema_invalid', `The schema file ${file} ${why}.`, { path: file, hint: 'Reinstall the package.', cause })
 
 function once<T>(make: () => T): () => T {
   let made: { value: T } | undefined

@@ -97,7 +97,7 @@ class Attempt {
       return this.#result(next)
     } finally {
       stop()
-      this.#cut.abort()
+      if (this.#inFlight.size > 0) this.#cut.abort()
     }
   }
 

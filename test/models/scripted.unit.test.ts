@@ -50,7 +50,6 @@ test('a request beyond the script says so', async () => {
 })
 
 test('hang honours the signal, in both ways of asking', async () => {
-  // biome-ignore lint/suspicious/noThenProperty: the word of the recorded scripts
   const model = scriptedModel(() => ({ parts: [{ text: 'a' }], then: 'hang' }))
   const generated = model.doGenerate({ prompt: [], abortSignal: AbortSignal.timeout(5) })
   await expect(generated).rejects.toMatchObject({ name: 'TimeoutError' })

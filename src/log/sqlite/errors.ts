@@ -36,14 +36,19 @@ export function isEnvironment(error: unknown): boolean {
 }
 
 /**
- * The coded form of what SQLite says; anything that is not SQLite's condition is returned as it is.
+ * The coded form of what SQLite says; anything that does not come from SQLite is returned as it is.
  * Codes: `log_busy`, `log_full`, `log_io_failed` (retry) · `log_read_only`, `log_unavailable`, `log_closed` (reject) · `log_damaged`,
  * `log_moved` (fatal).
  */
 export function translate(error: unknown, file: string): unknown {
   if (isThreadlogError(error)) return error
-  if ((error as { code?: unknown })?.code === 'ERR_INVALID_STATE') return closed()
-  if (!isSqliteError(error) || !isEnvironment(error)) return error
+  const { code } = (error ?? {}) as { code?: unknown }
+  if (code === 'ERR_INVALID_STATE') return closed()
+  // A number that no log has written.
+  if (code === 'ERR_OUT_OF_RANGE') return unlikeWritten({ path: file, cause: error })
+  if (!isSqliteError(error)) return error
+  // Statements are literals of this package: what they meet is not as it was made.
+  if (!isEnvironment(error)) return unlikeWritten({ path: file, details: { errcode: error.errcode }, cause: error })
   const info = { path: file, details: { errcode: error.errcode }, cause: error }
   switch (primary(error)) {
     case READONLY:
@@ -76,6 +81,12 @@ export function translate(error: unknown, file: string): unknown {
       return retryLater('log_busy', 'Another process kept the log locked for too long.', info)
   }
 }
+
+const unlikeWritten = (info: object): ThreadlogError =>
+  fatal('log_damaged', 'The tables of the log are not as they were made.', {
+    ...info,
+    hint: 'Restore a copy; keep this file for inspection.',
+  })
 
 const full = (info: object): ThreadlogError =>
   retryLater('log_full', 'No space is left for the log; nothing was written.', { ...info, hint: 'Free space and send it again.' })

@@ -126,7 +126,7 @@ export class Writer {
       for (const job of batch) job.reject(coded)
       return 0
     }
-    culprit.reject(error)
+    culprit.reject(translate(error, this.#connection.file))
     const others = batch.filter((job) => job !== culprit)
     for (const job of others) job.alone = true
     this.#queue.unshift(...others)

@@ -32,6 +32,7 @@ export async function audit(a: Aftermath, file: string): Promise<Audit> {
     const ofThread = await eventsOf(backend, stream)
     events.push(...ofThread)
     calls.push(...callsOf(ofThread))
+    checkAttempts(stream, ofThread, violate)
     try {
       const state = await checkStream(store, stream)
       states.set(state.identity?.thread ?? '', state)
@@ -77,6 +78,20 @@ function tally(items: readonly string[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const item of items) counts[item] = (counts[item] ?? 0) + 1
   return counts
+}
+
+/** What a run's attempt writes it writes while it is the current one, and by the hand of the owner that took it. */
+function checkAttempts(stream: string, events: readonly LogEvent[], violate: Violate): void {
+  const current = new Map<string | null, { attempt: number; owner: string }>()
+  for (const { type, data, run_id: run, attempt, actor, version } of events) {
+    if (type === 'run.started/1' || type === 'run.recovered/1')
+      current.set(data.run_id, { attempt: data.attempt, owner: data.owner.id })
+    if (attempt === null) continue
+    const now = current.get(run)
+    const cut = actor.source === 'cancel'
+    if (now && (now.attempt !== attempt || (!cut && now.owner !== actor.id)))
+      violate(`thread ${stream} version ${version}: ${type} by attempt ${attempt} of ${actor.id} during attempt ${now.attempt}`)
+  }
 }
 
 /** Every order that was acknowledged has one end, which is `completed` unless somebody meant otherwise. */
