@@ -1,3 +1,4 @@
+import { cli } from './borders/cli.ts'
 import { database } from './borders/database.ts'
 import { events } from './borders/events.ts'
 import { http } from './borders/http.ts'
@@ -9,4 +10,4 @@ import { views } from './borders/views.ts'
 import type { Border } from './kit/border.ts'
 
 /** Every border, by the order in which it is run. */
-export const borders = (): Border[] => [results, http, views, state, model, schemas, events, database] as Border[]
+export const borders = (): Border[] => [results, http, views, cli, state, model, schemas, events, database] as Border[]

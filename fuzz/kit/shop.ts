@@ -12,6 +12,9 @@ export const tools = [
   externalTool({ ...text, name: 'errand', provider: 'errands' }),
   defineTool({ ...text, name: 'refund', needsApproval: true, execute: ({ n }) => ({ n }) }),
 ]
+/** Moves the cursor, sets the title, turns the reading direction. */
+const HOSTILE = `${MARKER} \u001b[2J\u001b]0;t\u0007\u202e\u200b\u009b31m`
+
 const KINDS = ['payout', 'errand', 'refund'] as const
 
 /** Calls of one thread. The last one is told to nobody, so no batch is ever complete. */
@@ -21,9 +24,9 @@ const model = scriptedModel((prompt) => {
   const last = prompt.findLastIndex((message) => message.role === 'user')
   const asked = JSON.stringify(prompt[last])
   if (prompt.slice(last).some((message) => message.role === 'tool')) return { parts: [{ text: 'done' }] }
-  if (!asked.includes('Work')) return { parts: [{ text: `No work, ${MARKER}` }] }
+  if (!asked.includes('Work')) return { parts: [{ text: `No work, ${HOSTILE}` }] }
   const parts = Array.from({ length: CALLS }, (_, n) => ({
-    tool_call: { id: `c${n}`, name: KINDS[n % 3] as string, args: { n, note: MARKER } },
+    tool_call: { id: `c${n}`, name: KINDS[n % 3] as string, args: { n, note: n === 2 ? HOSTILE : MARKER } },
   }))
   return { parts }
 })

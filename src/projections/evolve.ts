@@ -6,6 +6,8 @@ import { composedCalls } from './messages.ts'
 import type { CallState, HistoryEntry, ThreadState } from './state.ts'
 import { known, unfoldable } from './unfoldable.ts'
 
+type Mutable = { -readonly [K in keyof ThreadState]: ThreadState[K] }
+
 /**
  * Applies one event: pure, synchronous, the same live and in replay (R2, R3).
  * @throws ThreadlogError `event_unfoldable`
@@ -14,7 +16,11 @@ export function evolve(state: ThreadState, event: LogEvent): ThreadState {
   if (event.version !== state.version + 1) throw unfoldable(event, `expected version ${state.version + 1}.`)
   if (state.version === 0 && event.type !== 'thread.opened/1') throw unfoldable(event, 'a thread begins with thread.opened.')
   const next = apply(state, event)
-  return { ...next, version: event.version, hash: event.hash }
+  // What `apply` made is new and nobody else's; only an event that changes nothing gives the state back.
+  const own: Mutable = next === state ? { ...state } : next
+  own.version = event.version
+  own.hash = event.hash
+  return own
 }
 
 function apply(state: ThreadState, event: LogEvent): ThreadState {

@@ -37,6 +37,9 @@ const KEY: ThreadKey = { application: 'app', user: 'u-1', thread: 'thread_1' }
 const FULL = REVISIONS[0] as (typeof REVISIONS)[0]
 const KINDS: readonly Owner['kind'][] = ['engine', 'engine', 'library']
 
+/** Decisions that one thing may lead to before nobody believes that they end. */
+const MOST = 1_000
+
 /** Everything in flight comes to where it waits for the world. */
 export const flush = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
@@ -71,6 +74,8 @@ export class World implements Surroundings {
   inputs = 0
   #incarnations = 0
   #folded: Folded = emptyFold
+  /** Decisions since something happened last. */
+  #decisions = 0
 
   static async open(): Promise<World> {
     const world = new World()
@@ -79,6 +84,7 @@ export class World implements Surroundings {
   }
 
   note(line: string): void {
+    this.#decisions = 0
     this.trace.push(line)
   }
 
@@ -108,6 +114,7 @@ export class World implements Surroundings {
   }
 
   decided(state: ThreadState, decide: (state: ThreadState) => Decision | undefined): Decision | undefined {
+    if (++this.#decisions > MOST) throw new Error(`a process decides for ever at version ${state.version}`)
     if (this.trace.length % 8 === 0) this.lived.push({ state })
     const { decision, fault } = sameDecision(state, decide)
     if (fault !== undefined) this.impure.push(fault)

@@ -1,0 +1,4 @@
+import { worker } from './shop.ts'
+
+/** What the commands `run` and `engine` load. */
+export const agents = [worker]
