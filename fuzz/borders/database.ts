@@ -1,8 +1,8 @@
 import { copyFileSync, cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type LogBackend, openLog } from '../../src/log/index.ts'
 import { openThreadlog, type Threadlog } from '../../src/index.ts'
+import { type LogBackend, openLog } from '../../src/log/index.ts'
 import { accepted, type Border, type Outcome, promise, type Rig, refused } from '../kit/border.ts'
 import { command } from '../kit/command.ts'
 import { assertClean, codeOf } from '../kit/marker.ts'
@@ -109,8 +109,17 @@ class DatabaseRig implements Rig<DatabaseCase> {
     const earlier = wal && all.some((each) => each.op !== 'sql')
     for (const [stream, hashes] of this.#truth) {
       const now = found.get(stream) ?? []
-      promise(earlier || now.length >= hashes.length, 'silent', 'verify says nothing of lost events', `${now.length} of ${hashes.length}`)
-      promise(now.every((hash, i) => i >= hashes.length || hashes[i] === hash), 'silent', 'verify says nothing of changed events')
+      promise(
+        earlier || now.length >= hashes.length,
+        'silent',
+        'verify says nothing of lost events',
+        `${now.length} of ${hashes.length}`,
+      )
+      promise(
+        now.every((hash, i) => i >= hashes.length || hashes[i] === hash),
+        'silent',
+        'verify says nothing of changed events',
+      )
     }
   }
 
@@ -129,7 +138,10 @@ class DatabaseRig implements Rig<DatabaseCase> {
       ['run a thread again', () => open.run(worker, { thread: 'thread_1', input: 'Nothing to do' })],
       ['list waits', async () => (await Array.fromAsync(open.waits())).length],
       ['submit', () => open.submit({ provider: 'errands', continuation_id: this.#waits[1]?.id ?? '', result: 1 })],
-      ['submit another', () => open.submit({ provider: 'payouts', continuation_id: this.#waits[0]?.id ?? '', result: { reference: 'r' } })],
+      [
+        'submit another',
+        () => open.submit({ provider: 'payouts', continuation_id: this.#waits[0]?.id ?? '', result: { reference: 'r' } }),
+      ],
       ['read a state', () => open.thread('thread_work').state()],
       ['read events', async () => (await Array.fromAsync(open.thread('thread_2').events())).length],
     ]
@@ -168,9 +180,9 @@ async function withEngine(threads: Threadlog): Promise<void> {
 
 async function readAll(log: LogBackend): Promise<Truth> {
   const truth: Truth = new Map()
-  const keys = log.tables.all<{ key: Uint8Array }>('SELECT key FROM streams ORDER BY id')
+  const keys = log.tables.all<{ key: unknown }>('SELECT key FROM streams ORDER BY id')
   for (const { key } of keys) {
-    const stream = Buffer.from(key).toString('hex')
+    const stream = key instanceof Uint8Array ? Buffer.from(key).toString('hex') : ''
     const hashes: string[] = []
     for await (const batch of log.events.read(stream)) hashes.push(...batch.map(({ hash }) => hash))
     truth.set(stream, hashes)

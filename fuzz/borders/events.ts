@@ -9,7 +9,15 @@ import {
   UNRECOGNISED,
 } from '../../src/events/index.ts'
 import { type LogBackend, openMemoryLog, type RecordedEvent } from '../../src/log/index.ts'
-import { decodeState, encodeState, foldStream, harnessStateJson, indexProjectors, stateHash, verifyRecords } from '../../src/projections/index.ts'
+import {
+  decodeState,
+  encodeState,
+  foldStream,
+  harnessStateJson,
+  indexProjectors,
+  stateHash,
+  verifyRecords,
+} from '../../src/projections/index.ts'
 import { pack, readGolden, unpack } from '../../test/support/golden-events.ts'
 import { encodeAt, recordsOf, threadOf } from '../../test/support/legal-threads.ts'
 import { accepted, type Border, type Outcome, promise, type Rig, refused } from '../kit/border.ts'
@@ -91,7 +99,11 @@ class EventRig implements Rig<EventCase> {
     if (input.cut !== null) {
       const at = Math.floor(records.length / 2)
       const { event: _, ...rest } = records[at] as RecordedEvent
-      records[at] = { ...rest, bytes: bytesOf(input.cut), defect: { code: 'event_undecodable', message: 'The record cannot be read.' } }
+      records[at] = {
+        ...rest,
+        bytes: bytesOf(input.cut),
+        defect: { code: 'event_undecodable', message: 'The record cannot be read.' },
+      }
     }
     const folded = foldStream(records)
     const report = verifyRecords(records[0]?.stream ?? '', records)

@@ -30,32 +30,47 @@ export interface HttpCase {
   whole: boolean
   /** Where the bytes are cut into pieces, as parts of a thousand. */
   cuts: number[]
-  broken?: { at: number; with: string; then: Sending['then'] }
+  broken?: { at: number; with: string; after: Sending['after'] }
 }
 
 export function httpCase(random: Random): HttpCase {
   const requests = random.list(1, random.once(6) ? 4 : 1, () => request(random))
   const cuts = random.once(3) ? random.list(1, 6, () => random.below(1_000)).sort((a, b) => a - b) : []
   if (!random.once(4)) return { requests, whole: true, cuts }
-  const broken = { at: random.below(1_000), with: damage(random), then: random.pick(['end', 'break', 'wait'] as const) }
+  const broken = { at: random.below(1_000), with: damage(random), after: random.pick(['end', 'break', 'wait'] as const) }
   return { requests: requests.slice(0, 1), whole: false, cuts, broken }
 }
 
 /** What takes the place of the rest of a request from some byte on: nothing, mostly. */
-const damage = (random: Random): string => (random.once(2) ? '' : random.pick(['\r\n', '\x00\x00', 'zz\r\n', '\r\n\r\n', `${MARKER}\r\n\r\n`]))
+const damage = (random: Random): string =>
+  random.once(2) ? '' : random.pick(['\r\n', '\x00\x00', 'zz\r\n', '\r\n\r\n', `${MARKER}\r\n\r\n`])
 
 function request(random: Random): HttpRequest {
   const form = random.pick(['plain', 'plain', 'plain', 'binary', 'structured', 'base64'] as const)
   const authorized = !random.once(15)
   const odd = random.once(20)
   const method = odd ? random.pick(['GET', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) : 'POST'
-  const path = random.once(25) ? random.pick(['/', '/results/', '/Results', '/results/x', `/${MARKER}`, '/%00', '/..%2fresults']) : '/results'
+  const path = random.once(25)
+    ? random.pick(['/', '/results/', '/Results', '/results/x', `/${MARKER}`, '/%00', '/..%2fresults'])
+    : '/results'
   const headers: [string, string][] = [['host', 'localhost']]
   if (authorized) headers.push(['authorization', `Bearer ${TOKEN}`])
   else if (random.once(2))
-    headers.push(['authorization', random.pick(['Bearer wrong', `Basic ${TOKEN}`, 'Bearer ', `Bearer ${TOKEN}x`, `bearer  ${TOKEN}`])])
+    headers.push([
+      'authorization',
+      random.pick(['Bearer wrong', `Basic ${TOKEN}`, 'Bearer ', `Bearer ${TOKEN}x`, `bearer  ${TOKEN}`]),
+    ])
   const judged = authorized && method === 'POST' && path === '/results'
-  const made: HttpRequest = { method, path, headers, body: '', framing: random.pick(['length', 'chunked']), authorized, judged, form }
+  const made: HttpRequest = {
+    method,
+    path,
+    headers,
+    body: '',
+    framing: random.pick(['length', 'chunked']),
+    authorized,
+    judged,
+    form,
+  }
   fill(random, made)
   for (const extra of random.list(0, 2, () => extraHeader(random))) headers.push(extra)
   return made
@@ -67,7 +82,11 @@ function fill(random: Random, made: HttpRequest): void {
   const source = random.pick(['/bank', 'urn:x', ''])
   if (made.form === 'plain' || made.form === 'binary') {
     made.body = record
-    if (!random.once(4)) made.headers.push(['content-type', random.pick(['application/json', 'application/json; charset=utf-8', 'text/plain', 'application/avro', 'x'])])
+    if (!random.once(4))
+      made.headers.push([
+        'content-type',
+        random.pick(['application/json', 'application/json; charset=utf-8', 'text/plain', 'application/avro', 'x']),
+      ])
     if (made.form === 'plain') {
       if (random.once(3)) made.headers.push(['idempotency-key', (made.id = `key-${id}`)])
       return
@@ -76,7 +95,10 @@ function fill(random: Random, made: HttpRequest): void {
     made.id = `${source}#${id}`
     return
   }
-  made.headers.push(['content-type', random.pick(['application/cloudevents+json', 'application/cloudevents+json; charset=utf-8', 'Application/CloudEvents+JSON'])])
+  made.headers.push([
+    'content-type',
+    random.pick(['application/cloudevents+json', 'application/cloudevents+json; charset=utf-8', 'Application/CloudEvents+JSON']),
+  ])
   made.body = made.form === 'base64' ? base64Event(record, source, id) : structuredEvent(random, record, source, id)
   made.id = `${source}#${id}`
 }
@@ -86,7 +108,9 @@ const base64Event = (record: string, source: string, id: string): string =>
 
 /** `data` is JSON as it stands; of what is no JSON the event is none either. */
 const structuredEvent = (random: Random, record: string, source: string, id: string): string => {
-  const more = random.once(4) ? `,"${random.pick(['subject', 'time', 'ext1'])}":${JSON.stringify(strangeText(random)).replace(/[^ -~]/g, '?')}` : ''
+  const more = random.once(4)
+    ? `,"${random.pick(['subject', 'time', 'ext1'])}":${JSON.stringify(strangeText(random)).replace(/[^ -~]/g, '?')}`
+    : ''
   return `{"specversion":"1.0","type":"done","source":${JSON.stringify(source)},"id":"${id}"${more},"data":${record}}`
 }
 
@@ -108,7 +132,7 @@ export function wireOf(input: HttpCase, text: (part: string) => string): Sending
   const { broken } = input
   if (broken) bytes = bytes.slice(0, Math.min(bytes.length - 1, Math.floor((bytes.length * broken.at) / 1_000))) + broken.with
   const at = [0, ...input.cuts.map((cut) => Math.floor((bytes.length * cut) / 1_000)), bytes.length]
-  return { pieces: at.slice(1).map((end, i) => bytes.slice(at[i], end)), then: broken?.then ?? 'wait' }
+  return { pieces: at.slice(1).map((end, i) => bytes.slice(at[i], end)), after: broken?.after ?? 'wait' }
 }
 
 function requestBytes(request: HttpRequest, text: (part: string) => string): string {

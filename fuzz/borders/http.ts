@@ -25,7 +25,8 @@ export const http: Border<HttpCase> = {
   *simpler(input) {
     for (const requests of shorterLists(input.requests)) yield { ...input, requests }
     for (const [i, request] of input.requests.entries()) {
-      for (const headers of shorterLists(request.headers)) yield { ...input, requests: input.requests.with(i, { ...request, headers }) }
+      for (const headers of shorterLists(request.headers))
+        yield { ...input, requests: input.requests.with(i, { ...request, headers }) }
       for (const body of shorterTexts(request.body)) yield { ...input, requests: input.requests.with(i, { ...request, body }) }
     }
   },
@@ -58,7 +59,12 @@ class HttpRig implements Rig<HttpCase> {
   async try(input: HttpCase): Promise<Outcome> {
     const before = { events: eventCount(this.#threads), receipts: this.#receipts() }
     const text = (part: string) => placed(part, this.#book.waits)
-    const { answers, raw, wellFormed } = await exchange(this.#port, wireOf(input, text), input.requests.length, input.whole ? 3_000 : 150)
+    const { answers, raw, wellFormed } = await exchange(
+      this.#port,
+      wireOf(input, text),
+      input.requests.length,
+      input.whole ? 3_000 : 150,
+    )
     assertClean(raw.replace(/"(external_id|continuation_id|result_id|command_id)":"(\\.|[^"\\])*"/g, ''), 'an HTTP answer')
     promise(wellFormed || !input.whole, 'silent', 'the answer is not HTTP', raw.slice(0, 200))
     for (const answer of answers) checkAnswer(answer)
@@ -72,7 +78,12 @@ class HttpRig implements Rig<HttpCase> {
   }
 
   /** Requests that are whole and lawful: what becomes of each can be told beforehand. */
-  #judged(input: HttpCase, answers: HttpAnswer[], before: { events: number; receipts: number }, text: (part: string) => string): Outcome {
+  #judged(
+    input: HttpCase,
+    answers: HttpAnswer[],
+    before: { events: number; receipts: number },
+    text: (part: string) => string,
+  ): Outcome {
     let outcome = refused('none')
     let written = 0
     promise(answers.length === input.requests.length, 'silent', `${input.requests.length} requests got ${answers.length} answers`)
@@ -94,7 +105,11 @@ class HttpRig implements Rig<HttpCase> {
       }
     }
     promise(eventCount(this.#threads) - before.events === written, 'written', 'the events are not those the answers tell of')
-    promise(this.#receipts() - before.receipts === input.requests.filter((r) => r.judged).length, 'written', 'not one receipt for each record')
+    promise(
+      this.#receipts() - before.receipts === input.requests.filter((r) => r.judged).length,
+      'written',
+      'not one receipt for each record',
+    )
     return outcome
   }
 
@@ -103,7 +118,7 @@ class HttpRig implements Rig<HttpCase> {
     const coordinate = 'api' in source ? `${source.api}:${source.command_id}` : ''
     promise(id === undefined || coordinate === `http:${id}`, 'silent', 'another submission is named', `${coordinate} for ${id}`)
     if (expected.verdict !== 'submission') {
-      const right = expected.verdict === 'binary' ? 'unreadable' : expected.verdict
+      const right = expected.verdict
       promise(verdict === right, 'silent', `${right} was judged ${verdict}`, receipt.code)
       return { outcome: refused(receipt.code ?? verdict), isNew: false }
     }
@@ -111,14 +126,16 @@ class HttpRig implements Rig<HttpCase> {
     const may = this.#book.verdicts(expected, way)
     promise(may.includes(verdict), 'silent', `${may.join(' or ')} was judged ${verdict}`, receipt.code)
     const isNew = verdict === 'accepted' && this.#book.accept(expected, way)
-    return { outcome: verdict === 'accepted' || verdict === 'duplicate' ? accepted(verdict) : refused(receipt.code ?? verdict), isNew }
+    return {
+      outcome: verdict === 'accepted' || verdict === 'duplicate' ? accepted(verdict) : refused(receipt.code ?? verdict),
+      isNew,
+    }
   }
 
-  #receipts = (): number =>
-    this.#threads.backend.tables.get<{ n: number }>('SELECT count(*) AS n FROM receipts')?.n ?? 0
+  #receipts = (): number => this.#threads.backend.tables.get<{ n: number }>('SELECT count(*) AS n FROM receipts')?.n ?? 0
 
   async #alive(): Promise<void> {
-    const { answers } = await exchange(this.#port, { pieces: [PROBE], then: 'wait' }, 1, 3_000)
+    const { answers } = await exchange(this.#port, { pieces: [PROBE], after: 'wait' }, 1, 3_000)
     promise(answers[0]?.status === 401, 'crash', 'the server does not answer any more')
   }
 
@@ -147,7 +164,11 @@ function checkAnswer({ status, body }: HttpAnswer): void {
   const json = parsed(body)
   if (typeof json['verdict'] === 'string') {
     promise((verdicts as readonly unknown[]).includes(json['verdict']), 'silent', 'a verdict that is none')
-    promise((status === 200) === ['accepted', 'duplicate'].includes(json['verdict']), 'silent', `status ${status} for ${json['verdict']}`)
+    promise(
+      (status === 200) === ['accepted', 'duplicate'].includes(json['verdict']),
+      'silent',
+      `status ${status} for ${json['verdict']}`,
+    )
   } else {
     const { code } = (json['error'] ?? {}) as { code?: unknown }
     promise(typeof code === 'string', 'uncoded', `status ${status} without a code`, body.slice(0, 200))

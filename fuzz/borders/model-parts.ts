@@ -16,7 +16,7 @@ export interface ModelCase {
   open: 'pull' | 'push' | 'rejects' | 'throws' | 'never' | 'undefined' | 'nothing' | 'locked' | 'odd-reader'
   parts: PartJson[]
   /** What follows the last part: an end, silence, a failure, or the parts again and again. */
-  then: 'close' | 'hang' | 'fail' | 'forever'
+  after: 'close' | 'hang' | 'fail' | 'forever'
   /** Which failure, see {@link failure}. */
   failure: number
   /** Milliseconds until the caller gives up; always set where the model would never end. */
@@ -33,16 +33,16 @@ export function modelCase(random: Random): ModelCase {
   const run = random.once(6)
   if (random.once(3)) {
     const { parts, said } = lawful(random)
-    return { open: random.pick(['pull', 'push']), parts, then: 'close', failure: 0, said, run }
+    return { open: random.pick(['pull', 'push']), parts, after: 'close', failure: 0, said, run }
   }
   if (random.once(12)) return endless(random, run)
   const lawless = random.once(3) ? lawful(random).parts : random.list(0, 12, () => anyPart(random))
   const parts = lawless.map((part) => (random.once(5) ? (changedValue(random, part) as PartJson) : part))
-  const then = random.pick(['close', 'close', 'hang', 'fail', 'forever'] as const)
+  const after = random.pick(['close', 'close', 'hang', 'fail', 'forever'] as const)
   const open = random.once(12) ? random.pick(OPENINGS) : random.pick(['pull', 'push'] as const)
-  const lasting = then === 'hang' || then === 'forever' || open === 'never'
+  const lasting = after === 'hang' || after === 'forever' || open === 'never'
   const abortMs = lasting || random.once(10) ? random.pick([0, 1, 10, 40]) : undefined
-  return { open, parts, then, failure: random.below(FAILURES), run, ...(abortMs === undefined ? {} : { abortMs }) }
+  return { open, parts, after, failure: random.below(FAILURES), run, ...(abortMs === undefined ? {} : { abortMs }) }
 }
 
 /** Keeps the rules and never ends: it says more and more, or only that it is alive. */
@@ -55,7 +55,7 @@ function endless(random: Random, run: boolean): ModelCase {
   ]
   const parts = random.pick([text, text, [{ type: 'ping' }], [{ type: 'raw', rawValue: MARKER }]])
   const abortMs = parts === text && large ? undefined : random.pick([0, 1, 10, 40])
-  return { open: 'pull', parts, then: 'forever', failure: 0, run, ...(abortMs === undefined ? {} : { abortMs }) }
+  return { open: 'pull', parts, after: 'forever', failure: 0, run, ...(abortMs === undefined ? {} : { abortMs }) }
 }
 
 function lawful(random: Random): { parts: PartJson[]; said: Said } {
@@ -103,22 +103,64 @@ const TYPES = [
   ...['tool-input-start', 'tool-input-delta', 'tool-input-end', 'tool-call', 'tool-result', 'tool-approval-request'],
   ...['file', 'reasoning-file', 'source', 'custom', 'response-metadata', 'finish', 'error', 'raw', 'ping', MARKER],
 ]
-const ODD = ['$undefined', '$nan', '$infinity', '$bigint', '$symbol', '$function', '$date', '$bytes', '$url', '$cyclic', '$getter', '$proxy', '$map']
+const ODD = [
+  '$undefined',
+  '$nan',
+  '$infinity',
+  '$bigint',
+  '$symbol',
+  '$function',
+  '$date',
+  '$bytes',
+  '$url',
+  '$cyclic',
+  '$getter',
+  '$proxy',
+  '$map',
+]
 
 function anyPart(random: Random): PartJson {
   const id = `p${random.below(3)}`
   const odd = () => (random.once(6) ? random.pick(ODD) : strangeValue(random))
   const text = () => (random.once(10) ? odd() : strangeText(random))
-  const metadata = random.once(3) ? { providerMetadata: random.once(3) ? odd() : { [random.pick(['raw', '__proto__', 'threadlog', MARKER])]: odd() } } : {}
+  const metadata = random.once(3)
+    ? { providerMetadata: random.once(3) ? odd() : { [random.pick(['raw', '__proto__', 'threadlog', MARKER])]: odd() } }
+    : {}
   const type = random.pick(TYPES)
   switch (type) {
     case 'tool-call':
-      return { type, toolCallId: random.pick([id, '', 'x']), toolName: random.pick(['payout', 'errand', MARKER, '']), input: text(), providerExecuted: random.pick([true, undefined, 'yes']), ...metadata }
+      return {
+        type,
+        toolCallId: random.pick([id, '', 'x']),
+        toolName: random.pick(['payout', 'errand', MARKER, '']),
+        input: text(),
+        providerExecuted: random.pick([true, undefined, 'yes']),
+        ...metadata,
+      }
     case 'tool-result':
-      return { type, toolCallId: id, toolName: 'search', result: odd(), isError: random.pick([true, false, null]), preliminary: random.once(4), ...metadata }
+      return {
+        type,
+        toolCallId: id,
+        toolName: 'search',
+        result: odd(),
+        isError: random.pick([true, false, null]),
+        preliminary: random.once(4),
+        ...metadata,
+      }
     case 'file':
     case 'reasoning-file':
-      return { type, mediaType: random.pick(['image/png', '', MARKER, 5]), data: random.pick<unknown>([{ type: 'data', data: '$bytes' }, { type: 'data', data: MARKER }, { type: 'url', url: '$url' }, { type: 'url', url: MARKER }, odd()]), ...metadata }
+      return {
+        type,
+        mediaType: random.pick(['image/png', '', MARKER, 5]),
+        data: random.pick<unknown>([
+          { type: 'data', data: '$bytes' },
+          { type: 'data', data: MARKER },
+          { type: 'url', url: '$url' },
+          { type: 'url', url: MARKER },
+          odd(),
+        ]),
+        ...metadata,
+      }
     case 'source':
       return { type, sourceType: random.pick(['url', 'document', MARKER]), id, url: text(), title: text(), ...metadata }
     case 'custom':
@@ -126,7 +168,9 @@ function anyPart(random: Random): PartJson {
     case 'response-metadata':
       return { type, id: text(), modelId: text(), timestamp: odd() }
     case 'finish':
-      return random.once(3) ? { type, finishReason: odd(), usage: odd(), ...metadata } : finish(random, random.pick(['stop', 'length', 'content-filter', 'error', 'interrupted', 'other', MARKER]))
+      return random.once(3)
+        ? { type, finishReason: odd(), usage: odd(), ...metadata }
+        : finish(random, random.pick(['stop', 'length', 'content-filter', 'error', 'interrupted', 'other', MARKER]))
     case 'error':
       return { type, error: random.pick<unknown>([MARKER, { message: MARKER, name: MARKER, code: MARKER }, odd(), '$error']) }
     case 'tool-input-start':

@@ -5,7 +5,7 @@ import { parseMessage, type ResponseMessage, requestMessage, userPromptPart } fr
 import { type ModelOutcome, scriptedModel, streamResponse, toModelMessages } from '../../src/models/index.ts'
 import { accepted, type Border, type Outcome, promise, type Rig, refused } from '../kit/border.ts'
 import { assertClean, codeOf, nameOf } from '../kit/marker.ts'
-import { simplerValues, shorterLists } from '../kit/minimise.ts'
+import { shorterLists, simplerValues } from '../kit/minimise.ts'
 import { tools } from '../kit/shop.ts'
 import { assertVerifies } from '../kit/verify.ts'
 import { failure, live, type ModelCase, modelCase, type PartJson, type Said } from './model-parts.ts'
@@ -45,7 +45,13 @@ class ModelRig implements Rig<ModelCase> {
 
   async #ask(input: ModelCase): Promise<Outcome> {
     const signal = signalOf(input)
-    const outcome = await streamResponse({ model: modelOf(input), messages: PROMPT, tools: [], now: () => NOW, ...(signal && { signal }) })
+    const outcome = await streamResponse({
+      model: modelOf(input),
+      messages: PROMPT,
+      tools: [],
+      now: () => NOW,
+      ...(signal && { signal }),
+    })
     checkOutcome(outcome, input.said)
     if (outcome.kind === 'response') return accepted(outcome.message.state)
     return refused(outcome.kind === 'failed' ? `${outcome.code} ${outcome.details.error_type}` : outcome.kind)
@@ -114,7 +120,8 @@ function modelOf(input: ModelCase): LanguageModelV4 {
     doGenerate: () => Promise.reject(new Error('not used')),
     doStream() {
       // What a run asks for after the first answer is a plain one.
-      if (asked++ > 0 && input.run) return Promise.resolve({ stream: streamOf({ ...input, open: 'pull', parts: PLAIN, then: 'close' }) })
+      if (asked++ > 0 && input.run)
+        return Promise.resolve({ stream: streamOf({ ...input, open: 'pull', parts: PLAIN, after: 'close' }) })
       return opened(input)
     },
   }
@@ -142,7 +149,9 @@ function opened(input: ModelCase): Opened {
     case 'nothing':
       return Promise.resolve({} as never)
     case 'odd-reader':
-      return Promise.resolve({ stream: { getReader: () => ({ read: () => failure(input.failure), cancel: () => undefined }) } as never })
+      return Promise.resolve({
+        stream: { getReader: () => ({ read: () => failure(input.failure), cancel: () => undefined }) } as never,
+      })
     default: {
       const stream = streamOf(input)
       if (input.open === 'locked') stream.getReader()
@@ -151,25 +160,28 @@ function opened(input: ModelCase): Opened {
   }
 }
 
-function streamOf({ parts, then, failure: which, open }: ModelCase): ReadableStream<LanguageModelV4StreamPart> {
+function streamOf({ parts, after, failure: which, open }: ModelCase): ReadableStream<LanguageModelV4StreamPart> {
   const values = parts.map((part) => live(part) as LanguageModelV4StreamPart)
   let at = 0
   const next = (controller: ReadableStreamDefaultController<LanguageModelV4StreamPart>): boolean => {
-    if (then === 'forever' && at === values.length) at = 0
+    if (after === 'forever' && at === values.length) at = 0
     if (at < values.length) controller.enqueue(values[at++] as LanguageModelV4StreamPart)
-    else if (then === 'close') controller.close()
-    else if (then === 'fail') controller.error(failure(which))
+    else if (after === 'close') controller.close()
+    else if (after === 'fail') controller.error(failure(which))
     else return false
-    return at < values.length || then === 'forever'
+    return at < values.length || after === 'forever'
   }
-  if (open === 'push' && then !== 'forever')
+  if (open === 'push' && after !== 'forever')
     return new ReadableStream({
       start(controller) {
         while (next(controller));
-        if (then !== 'hang' && values.length > 0) next(controller)
+        if (after !== 'hang' && values.length > 0) next(controller)
       },
     })
-  return new ReadableStream({ pull: (controller) => void (next(controller) || (then === 'hang' && new Promise(() => {}))) }, { highWaterMark: 0 })
+  return new ReadableStream(
+    { pull: (controller) => void (next(controller) || (after === 'hang' && new Promise(() => {}))) },
+    { highWaterMark: 0 },
+  )
 }
 
 function checkOutcome(outcome: ModelOutcome, said: Said | undefined): void {
@@ -180,10 +192,17 @@ function checkOutcome(outcome: ModelOutcome, said: Said | undefined): void {
   const message = outcome.kind === 'response' ? outcome.message : outcome.partial
   if (message) checkMessage(message)
   if (!said) return
-  promise(outcome.kind === 'response', 'silent', `a lawful stream came out as ${outcome.kind}`, JSON.stringify(outcome).slice(0, 300))
+  promise(
+    outcome.kind === 'response',
+    'silent',
+    `a lawful stream came out as ${outcome.kind}`,
+    JSON.stringify(outcome).slice(0, 300),
+  )
   const texts = outcome.message.parts.flatMap((part) => (part.part_kind === 'text' ? [part.content] : []))
   promise(JSON.stringify(texts) === JSON.stringify(said.texts), 'silent', 'the texts of a response are not those of its stream')
-  const calls = outcome.message.parts.flatMap((part) => (part.part_kind === 'tool-call' ? [[part.tool_call_id, part.tool_name, part.args]] : []))
+  const calls = outcome.message.parts.flatMap((part) =>
+    part.part_kind === 'tool-call' ? [[part.tool_call_id, part.tool_name, part.args]] : [],
+  )
   promise(JSON.stringify(calls) === JSON.stringify(said.calls), 'silent', 'the calls of a response are not those of its stream')
 }
 

@@ -2,11 +2,19 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writ
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { decodeEvent, type EventCodec, type EventDraft, eventCodec, fileSchemas, packagedSchemas } from '../../src/events/index.ts'
+import { isThreadlogError } from '../../src/base/index.ts'
+import {
+  decodeEvent,
+  type EventCodec,
+  type EventDraft,
+  eventCodec,
+  fileSchemas,
+  packagedSchemas,
+} from '../../src/events/index.ts'
 import { goldenMeta, readGolden, unpack } from '../../test/support/golden-events.ts'
-import { accepted, type Border, type Outcome, promise, type Rig, refused } from '../kit/border.ts'
+import { accepted, type Border, Fault, type Outcome, promise, type Rig, refused } from '../kit/border.ts'
 import { changedBytes, changedText } from '../kit/json-text.ts'
-import { codeOf } from '../kit/marker.ts'
+import { nameOf } from '../kit/marker.ts'
 import { shorterTexts } from '../kit/minimise.ts'
 import type { Random } from '../kit/random.ts'
 import { changedValue } from '../kit/values.ts'
@@ -102,16 +110,23 @@ function used(codec: EventCodec, file: string): Outcome {
   let code: string | undefined
   for (const { type, data, bytes, hash } of readGolden()) {
     const record = Uint8Array.from(Buffer.from(bytes, 'hex'))
-    code = attempt(() => {
-      const event = codec.decodeEvent(record)
-      promise(event.hash === hash && same(event, decodeEvent(record)), 'silent', 'a changed schema reads an event as another', file)
-    }) ?? code
+    code =
+      attempt(() => {
+        const event = codec.decodeEvent(record)
+        promise(
+          event.hash === hash && same(event, decodeEvent(record)),
+          'silent',
+          'a changed schema reads an event as another',
+          file,
+        )
+      }) ?? code
     // Types of old logs are read and not written.
     if (decodeEvent(record).type !== type) continue
-    code = attempt(() => {
-      const [made] = codec.encodeCommit(goldenMeta, [{ type, data: unpack(data) } as EventDraft]).records
-      promise(Buffer.from(made?.bytes ?? []).equals(record), 'silent', 'a changed schema writes other bytes', file)
-    }) ?? code
+    code =
+      attempt(() => {
+        const [made] = codec.encodeCommit(goldenMeta, [{ type, data: unpack(data) } as EventDraft]).records
+        promise(Buffer.from(made?.bytes ?? []).equals(record), 'silent', 'a changed schema writes other bytes', file)
+      }) ?? code
   }
   return code === undefined ? accepted('no difference') : refused(code)
 }
@@ -121,8 +136,14 @@ function attempt(work: () => void): string | undefined {
     work()
     return undefined
   } catch (error) {
-    const code = codeOf(error, 'a changed schema', true)
-    promise(['schema_invalid', 'event_undecodable', 'event_invalid'].includes(code), 'uncoded', `a changed schema is told as ${code}`)
+    if (error instanceof Fault) throw error
+    // Schema files are ours: their text is no payload.
+    const code = isThreadlogError(error) ? error.code : nameOf(error)
+    promise(
+      ['schema_invalid', 'event_undecodable', 'event_invalid'].includes(code),
+      'uncoded',
+      `a changed schema is told as ${code}`,
+    )
     return code
   }
 }

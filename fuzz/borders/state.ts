@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import { readdirSync, readFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
+import fc from 'fast-check'
 import { canonicalJson, isThreadlogError, type JsonValue, MAX_DOCUMENT_DEPTH, Payload, systemIds } from '../../src/base/index.ts'
 import { encodeCommit, threadStream, ZERO_HASH } from '../../src/events/index.ts'
 import { type LogBackend, openMemoryLog, type RecordedEvent } from '../../src/log/index.ts'
@@ -19,8 +19,8 @@ import { accepted, type Border, type Outcome, promise, type Rig, refused } from 
 import { bytesOf, bytesText, changedBytes, changedText } from '../kit/json-text.ts'
 import { codeOf, nameOf } from '../kit/marker.ts'
 import { shorterTexts, simplerValues } from '../kit/minimise.ts'
-import { readStrict, textOf, treeOf, writeSorted } from '../kit/strict-json.ts'
 import type { Random } from '../kit/random.ts'
+import { readStrict, textOf, treeOf, writeSorted } from '../kit/strict-json.ts'
 import { changedValue, strangeValue } from '../kit/values.ts'
 import { assertVerifies } from '../kit/verify.ts'
 
@@ -59,7 +59,9 @@ let found: unknown[] | undefined
 function seeds(): unknown[] {
   if (found) return found
   found = []
-  for (const file of readdirSync(VECTORS).filter((name) => name.endsWith('.json')).sort())
+  for (const file of readdirSync(VECTORS)
+    .filter((name) => name.endsWith('.json'))
+    .sort())
     collect((JSON.parse(readFileSync(new URL(file, VECTORS), 'utf8')) as { vectors: unknown[] }).vectors, found)
   return found
 }
@@ -87,7 +89,12 @@ function withWireKeys(random: Random, seed: unknown): unknown {
     const part = random.pick(parts)
     const inner = random.any<unknown>(
       () => strangeValue(random),
-      () => ({ type: random.pick(['custom', 'file', 'x']), kind: 'a.b', url: random.pick(['::', 'http://x', '', 5]), data: strangeValue(random) }),
+      () => ({
+        type: random.pick(['custom', 'file', 'x']),
+        kind: 'a.b',
+        url: random.pick(['::', 'http://x', '', 5]),
+        data: strangeValue(random),
+      }),
       () => ({ [random.pick(DETAILS)]: strangeValue(random) }),
     )
     const field = random.once(2) ? 'provider_details' : random.pick(FREE)
@@ -173,13 +180,19 @@ function checkKept(raw: unknown, read: HarnessState): void {
   const tree = strict?.tree ?? treeOf(raw)
   promise(tree instanceof Map && tree.get('schema_version') === '1', 'silent', 'another schema version was taken')
   const id = tree.get('thread_id')
-  promise(typeof id === 'string' && id === read.threadId && isHarnessId(id), 'silent', 'a thread id was taken that is none', String(id))
+  promise(
+    typeof id === 'string' && id === read.threadId && isHarnessId(id),
+    'silent',
+    'a thread id was taken that is none',
+    String(id),
+  )
   const messages = tree.get('message_history') ?? []
   const out = treeOf(read.toJSON()) as Map<string, unknown>
   promise(Array.isArray(messages) && messages.length === read.messageHistory.length, 'silent', 'the history has another length')
   const known = new Set(['schema_version', 'thread_id', 'agent_context_state', 'refs', 'message_history', 'environment_states'])
   for (const [key, value] of tree)
-    if (!known.has(key)) promise(writeSorted(out.get(key) as never) === writeSorted(value), 'silent', 'an unknown field was changed')
+    if (!known.has(key))
+      promise(writeSorted(out.get(key) as never) === writeSorted(value), 'silent', 'an unknown field was changed')
   for (const [i, message] of messages.entries()) {
     promise(message instanceof Map, 'silent', 'a message that is no object was taken')
     const ours = read.messageHistory[i]
@@ -212,7 +225,12 @@ function checkStable(read: HarnessState): void {
   try {
     again = HarnessState.parse(text)
   } catch (error) {
-    promise(false, 'silent', `what was taken is not taken again: ${nameOf(error)}`, isThreadlogError(error) ? `${error.path} ${error.cause}` : '')
+    promise(
+      false,
+      'silent',
+      `what was taken is not taken again: ${nameOf(error)}`,
+      isThreadlogError(error) ? `${error.path} ${error.cause}` : '',
+    )
   }
   promise(again.toText() === text, 'silent', 'a state is written otherwise when it was read twice')
   promise(isDeepStrictEqual(JSON.parse(text), jsonForm(read)), 'silent', 'text and value of a state differ')

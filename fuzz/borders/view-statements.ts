@@ -25,11 +25,16 @@ export function viewCase(random: Random): ViewCase {
 type Made = Omit<ViewCase, 'by'>
 
 function insertion(random: Random): Made {
-  const rows = random.list(1, random.once(8) ? 5 : 1, () => ({ key: value(random, false), value: value(random, true), text: random.once(12) }))
+  const rows = random.list(1, random.once(8) ? 5 : 1, () => ({
+    key: value(random, false),
+    value: value(random, true),
+    text: random.once(12),
+  }))
   const keyed = random.once(3)
   const offset = random.once(12)
   const columns = [...(offset ? ['offset', 'time'] : []), ...(keyed ? ['key'] : []), 'value']
-  const tuple = (text: boolean) => `(${[...(offset ? ['1', '-5'] : []), ...(keyed ? ['?'] : []), text ? 'CAST(? AS TEXT)' : '?'].join(', ')})`
+  const tuple = (text: boolean) =>
+    `(${[...(offset ? ['1', '-5'] : []), ...(keyed ? ['?'] : []), text ? 'CAST(? AS TEXT)' : '?'].join(', ')})`
   const verb = random.once(8) ? random.pick(['INSERT OR REPLACE', 'INSERT OR IGNORE', 'INSERT OR ABORT', 'REPLACE']) : 'INSERT'
   const sql = `${verb} INTO threadlog_results(${columns.join(', ')}) VALUES ${rows.map((row) => tuple(row.text)).join(', ')}`
   const values = rows.flatMap((row) => [...(keyed ? [row.key] : []), row.value])

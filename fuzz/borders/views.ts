@@ -74,7 +74,12 @@ class ViewRig implements Rig<ViewCase> {
     if (error !== undefined) {
       promise(input.kind !== 'insert' || rows.length > 0 || isTooLarge(error), 'silent', 'an insert was refused', error)
       promise(input.kind !== 'read', 'crash', 'a view cannot be read', `${input.sql}: ${error}`)
-      promise(rows.length === 0 && this.#counts().sum === before.sum, 'written', 'a refused statement has changed something', input.sql)
+      promise(
+        rows.length === 0 && this.#counts().sum === before.sum,
+        'written',
+        'a refused statement has changed something',
+        input.sql,
+      )
       return refused(error.replace(/".*"|:.*$/, '').slice(0, 40))
     }
     promise(input.kind !== 'refused', 'silent', 'a statement was taken that must not be', input.sql)
@@ -119,7 +124,7 @@ class ViewRig implements Rig<ViewCase> {
       this.#columns(offset, expected)
       return { verdict, isNew: verdict === 'accepted' && this.#book.accept(expected, way) }
     }
-    const right = expected.verdict === 'binary' ? 'unreadable' : expected.verdict
+    const right = expected.verdict
     promise(verdict === right, 'silent', `${right} was judged ${verdict}`, receipt.code)
     return { verdict, isNew: false }
   }
@@ -137,12 +142,19 @@ class ViewRig implements Rig<ViewCase> {
       proposal_digest: expected.proposal,
     }
     for (const [name, value] of Object.entries(right))
-      promise((row[name] ?? undefined) === value, 'silent', `the column ${name} differs from what was judged`, JSON.stringify([row[name], value]))
+      promise(
+        (row[name] ?? undefined) === value,
+        'silent',
+        `the column ${name} differs from what was judged`,
+        JSON.stringify([row[name], value]),
+      )
   }
 
   async #receipt(offset: number) {
     for (;;) {
-      const row = this.#eye.prepare("SELECT value FROM threadlog_receipts WHERE source_offset = ?").get(offset) as { value: string } | undefined
+      const row = this.#eye.prepare('SELECT value FROM threadlog_receipts WHERE source_offset = ?').get(offset) as
+        | { value: string }
+        | undefined
       if (row) return receiptSchema.parse(JSON.parse(row.value))
       await new Promise((resolve) => setTimeout(resolve, 1))
     }
@@ -154,7 +166,9 @@ class ViewRig implements Rig<ViewCase> {
 
   #counts(): { next: number; sum: string } {
     const of = (table: string) =>
-      this.#eye.prepare(`SELECT count(*) AS n, ifnull(max(offset), 0) AS last, total(length(value)) AS size FROM ${table}`).get() as {
+      this.#eye
+        .prepare(`SELECT count(*) AS n, ifnull(max(offset), 0) AS last, total(length(value)) AS size FROM ${table}`)
+        .get() as {
         n: number
         last: number
         size: number

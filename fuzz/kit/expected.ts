@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { expectedOfAvro } from './avro-record.ts'
 import { readStrict, type Tree, textOf, writeSorted } from './strict-json.ts'
 
 // What a result record is worth, said again from the wire contract without a line of src/.
@@ -17,7 +18,7 @@ export interface ExpectedSubmission {
   readonly digest: string
 }
 
-export type Expected = ExpectedSubmission | { readonly verdict: 'unreadable' | 'too-large' | 'invalid' | 'binary' }
+export type Expected = ExpectedSubmission | { readonly verdict: 'unreadable' | 'too-large' | 'invalid' }
 
 const FIELDS = new Set([
   'application_id',
@@ -69,16 +70,16 @@ const sha256 = (text: string): string => createHash('sha256').update(text).diges
 /** @param bytes one record as it arrives */
 export function expectedOf(bytes: Uint8Array): Expected {
   if (bytes.length > 1_048_576) return { verdict: 'too-large' }
-  // Avro, if a schema for it is known.
-  if (bytes[0] === 0) return { verdict: 'binary' }
+  if (bytes[0] === 0) return expectedOfAvro(bytes)
   const text = textOf(bytes)
   const read = text === undefined ? undefined : readStrict(text)
   // Which of two members of one name counts differs from reader to reader.
   if (!read || read.doubled) return { verdict: 'unreadable' }
-  return read.tree instanceof Map ? ofRecord(read.tree) : { verdict: 'invalid' }
+  return read.tree instanceof Map ? expectedFields(read.tree) : { verdict: 'invalid' }
 }
 
-function ofRecord(record: Map<string, Tree>): Expected {
+/** What the fields of a record are worth, however they were written. */
+export function expectedFields(record: Map<string, Tree>): Expected {
   const invalid = { verdict: 'invalid' } as const
   const field = (name: string): Tree | undefined => record.get(name) ?? undefined
   const fits = (name: string, check: (tree: Tree) => boolean): boolean => field(name) === undefined || check(field(name) as Tree)

@@ -17,11 +17,11 @@ export interface Sending {
   /** Bytes, one character each; between two pieces the event loop turns. */
   readonly pieces: readonly string[]
   /** What the client does after the last piece: end its side, break the connection, or wait. */
-  readonly then: 'end' | 'break' | 'wait'
+  readonly after: 'end' | 'break' | 'wait'
 }
 
 /** Sends bytes to a port and reads until the server closes, has been silent for a while, or `answers` have come. */
-export function exchange(port: number, { pieces, then }: Sending, answers: number, silenceMs: number): Promise<Exchange> {
+export function exchange(port: number, { pieces, after }: Sending, answers: number, silenceMs: number): Promise<Exchange> {
   return new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true })
     const chunks: Buffer[] = []
@@ -50,8 +50,8 @@ export function exchange(port: number, { pieces, then }: Sending, answers: numbe
         socket.write(piece, 'latin1')
         await new Promise((next) => setImmediate(next))
       }
-      if (then === 'end') socket.end()
-      if (then === 'break') socket.destroy()
+      if (after === 'end') socket.end()
+      if (after === 'break') socket.destroy()
     })
   })
 }

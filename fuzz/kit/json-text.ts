@@ -29,13 +29,47 @@ const STRANGE = [
 ] as const
 
 /** Keys with a meaning to JavaScript. */
-const KEYS = ['__proto__', 'constructor', 'prototype', 'toString', 'toJSON', 'hasOwnProperty', 'length', 'valueOf', 'then'] as const
+const KEYS = [
+  '__proto__',
+  'constructor',
+  'prototype',
+  'toString',
+  'toJSON',
+  'hasOwnProperty',
+  'length',
+  'valueOf',
+  'then',
+] as const
 
 /** Numbers in spellings that may be kept. */
-const NUMBERS = ['0', '-0', '-0.0', '1', '-1', '1.0', '1.5', '0.1e1', '1e2', '1E+2', '1e-7', '9007199254740991', '1e21', '1e22', '5e-324', '1e-400']
+const NUMBERS = [
+  '0',
+  '-0',
+  '-0.0',
+  '1',
+  '-1',
+  '1.0',
+  '1.5',
+  '0.1e1',
+  '1e2',
+  '1E+2',
+  '1e-7',
+  '9007199254740991',
+  '1e21',
+  '1e22',
+  '5e-324',
+  '1e-400',
+]
 /** Numbers at the edge and beyond, and what only looks like a number. */
 const NO_NUMBERS = [
-  ...['9007199254740992', '9007199254740993', '-9007199254740993', '9007199254740991.4', '9007199254740993.0', '90071992547409930e-1'],
+  ...[
+    '9007199254740992',
+    '9007199254740993',
+    '-9007199254740993',
+    '9007199254740991.4',
+    '9007199254740993.0',
+    '90071992547409930e-1',
+  ],
   ...['1000000000000000000000', '1.7976931348623157e308', '1e309', '-1e309', '123456789012345678901234567890'],
   ...['00', '01', '+1', '.5', '1.', '0x10', '1_000', 'NaN', 'Infinity', '-Infinity', '1e', '--1'],
 ]
@@ -65,7 +99,12 @@ export function stringText(random: Random, text = strangeText(random)): string {
 
 const unicodeEscape = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-const space = (random: Random): string => random.once(400) ? random.pick(['\u00a0', '/*c*/', '\ufeff', '\v']) : random.once(6) ? random.pick([' ', '\n', '\t', '\r\n']) : ''
+const space = (random: Random): string =>
+  random.once(400)
+    ? random.pick(['\u00a0', '/*c*/', '\ufeff', '\v'])
+    : random.once(6)
+      ? random.pick([' ', '\n', '\t', '\r\n'])
+      : ''
 
 /** JSON text by its grammar, with what is legal and strange, and at times with what is not legal. */
 export function jsonText(random: Random, depth = 4): string {
@@ -80,7 +119,10 @@ export function jsonText(random: Random, depth = 4): string {
     )
   const s = () => space(random)
   if (random.once(2)) return `[${s()}${random.list(0, 4, () => s() + jsonText(random, depth - 1)).join(',')}${s()}]`
-  return objectText(random, random.list(0, 4, (): [string, string] => [keyText(random), jsonText(random, depth - 1)]))
+  return objectText(
+    random,
+    random.list(0, 4, (): [string, string] => [keyText(random), jsonText(random, depth - 1)]),
+  )
 }
 
 const keyText = (random: Random): string =>
@@ -120,7 +162,8 @@ export function changedText(random: Random, text: string): string {
     text = random.any(
       () => text.slice(0, at) + text.slice(end),
       () => text.slice(0, at),
-      () => text.slice(0, at) + random.pick(['"', '{', '}', '[', ']', ',', ':', '\\', '\u0000', ' ', '\ufeff', '0']) + text.slice(at),
+      () =>
+        text.slice(0, at) + random.pick(['"', '{', '}', '[', ']', ',', ':', '\\', '\u0000', ' ', '\ufeff', '0']) + text.slice(at),
       () => text.slice(0, at) + text.slice(at, end) + text.slice(at),
       () => text.slice(0, at) + jsonText(random, 1) + text.slice(end),
       () => `\ufeff${text}`,
@@ -140,7 +183,10 @@ export function changedBytes(random: Random, bytes: string): string {
       () => bytes.slice(0, at) + String.fromCharCode(bytes.charCodeAt(at) ^ (1 << random.below(8)) || 0) + bytes.slice(at + 1),
       () => bytes.slice(0, at) + bytes.slice(end),
       () => bytes.slice(0, at),
-      () => bytes.slice(0, at) + random.pick(['\xff', '\xc0\x80', '\xed\xa0\x80', '\xf4\x90\x80\x80', '\xe2\x82', '\x00', '\x80']) + bytes.slice(at),
+      () =>
+        bytes.slice(0, at) +
+        random.pick(['\xff', '\xc0\x80', '\xed\xa0\x80', '\xf4\x90\x80\x80', '\xe2\x82', '\x00', '\x80']) +
+        bytes.slice(at),
       () => bytes.slice(0, at) + '\x00'.repeat(end - at) + bytes.slice(end),
       () => bytes + random.bytes(random.size(20)),
     )

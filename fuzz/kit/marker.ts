@@ -38,6 +38,6 @@ export function codeOf(error: unknown, where: string, keys = false): string {
 export function nameOf(error: unknown): string {
   if (!(error instanceof Error)) return `a thrown ${typeof error}`
   const { code } = error as NodeJS.ErrnoException
-  const frame = /\/((?:src|node_modules)\/[^\s:]+):\d+/.exec(error.stack ?? '')?.[1]
+  const frame = /\/(src\/[^\s:]+):\d+/.exec(error.stack ?? '')?.[1]
   return [error.name, code, frame && `at ${frame}`].filter((part) => part !== undefined).join(' ')
 }

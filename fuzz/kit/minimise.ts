@@ -5,12 +5,7 @@ import { keptAlive, outcome, Strays } from './run.ts'
  * The smallest input found that shows the same fault, each tried on a rig of its own. `alone` is false when the input needs what other
  * inputs left behind: then it is the input as it was.
  */
-export async function minimised<I>(
-  border: Border<I>,
-  input: I,
-  fault: Fault,
-  ms: number,
-): Promise<{ input: I; alone: boolean }> {
+export async function minimised<I>(border: Border<I>, input: I, fault: Fault, ms: number): Promise<{ input: I; alone: boolean }> {
   const until = performance.now() + ms
   const shows = async (candidate: I): Promise<boolean> => {
     const result = await alone(border, candidate)

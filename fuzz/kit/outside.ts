@@ -49,7 +49,10 @@ export function pythonOutside(file: string): Outside {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]()
-  const given = ([kind, content]: SqlGiven) => [kind, kind === 'blob' ? Buffer.from(content, 'latin1').toString('base64') : content]
+  const given = ([kind, content]: SqlGiven) => [
+    kind,
+    kind === 'blob' ? Buffer.from(content, 'latin1').toString('base64') : content,
+  ]
   return {
     async execute({ sql, values }) {
       child.stdin?.write(`${JSON.stringify({ sql, values: values.map(given), raw: sql.includes('threadlog_results') })}\n`)

@@ -1,6 +1,6 @@
 import { type Border, Fault, type FaultKind, type Rig } from './border.ts'
-import { minimised } from './minimise.ts'
 import { nameOf } from './marker.ts'
+import { minimised } from './minimise.ts'
 import { Random } from './random.ts'
 
 /** A broken promise, with the smallest input found that breaks it. */

@@ -46,7 +46,9 @@ export interface ShopWait {
 }
 
 /** An open log with one waiting thread; its waits take turns: payout, errand, refund. */
-export async function openShop(log: `sqlite:${string}` | 'memory' = 'memory'): Promise<{ threads: Threadlog; waits: ShopWait[] }> {
+export async function openShop(
+  log: `sqlite:${string}` | 'memory' = 'memory',
+): Promise<{ threads: Threadlog; waits: ShopWait[] }> {
   const threads = await openThreadlog({ log, application: APPLICATION, agents: [worker] })
   const { waits } = await threads.run(worker, { thread: 'thread_work', input: `Work ${MARKER}` })
   return { threads, waits: inTurns(waits) }

@@ -68,7 +68,11 @@ function changeObject(random: Random, object: Record<string, unknown>, key: stri
     },
     () => void own(random.pick(['__proto__', 'constructor', 'toJSON', MARKER, 'extra', '0']), strangeValue(random)),
     () => void own(key, elsewhere(random, places)),
-    () => void own(key, typeof value === 'string' ? `${value}${strangeText(random)}` : typeof value === 'number' ? value + 1 : [value]),
+    () =>
+      void own(
+        key,
+        typeof value === 'string' ? `${value}${strangeText(random)}` : typeof value === 'number' ? value + 1 : [value],
+      ),
   )
 }
 

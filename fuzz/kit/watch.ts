@@ -25,7 +25,16 @@ export async function watch(border: Border, seed: string, ms: number): Promise<R
     if (broken) {
       const known = total.found.find(({ what }) => what === broken.what)
       if (known) known.count++
-      else total.found.push({ ...broken, border: border.name, seed, more: '', count: 1, input: inputOf(border, seed, broken.case), alone: false })
+      else
+        total.found.push({
+          ...broken,
+          border: border.name,
+          seed,
+          more: '',
+          count: 1,
+          input: inputOf(border, seed, broken.case),
+          alone: false,
+        })
       from = broken.case + 1
     } else break
   } while (performance.now() < until)

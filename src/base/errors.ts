@@ -62,6 +62,24 @@ function isMarked(error: object): boolean {
   }
 }
 
+/** `error instanceof type`, false also for a value that throws when it is looked at: what others throw may be anything. */
+export function isA<T>(error: unknown, type: new (...args: never[]) => T): error is T {
+  try {
+    return error instanceof type
+  } catch {
+    return false
+  }
+}
+
+/** Name of the class of an error; undefined for what is none, or has none that is text. */
+export function errorClass(error: unknown): string | undefined {
+  try {
+    return error instanceof Error && typeof error.name === 'string' ? error.name : undefined
+  } catch {
+    return undefined
+  }
+}
+
 /** Shorthand for a refusal: the request is wrong and will stay wrong. */
 export const reject = (code: string, message: string, info: Omit<ErrorInfo, 'disposition' | 'message'> = {}): ThreadlogError =>
   new ThreadlogError(code, { ...info, message, disposition: 'reject' })

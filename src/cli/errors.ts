@@ -52,7 +52,9 @@ interface Described {
 function describe(error: unknown): Described {
   if (isThreadlogError(error)) return error.toJSON() as unknown as Described
   if (error instanceof CommanderError) {
-    const message = error.message.replace(/^error: /, '').replace(/\n.*$/s, '')
+    const message = withoutValues(error)
+      .replace(/^error: /, '')
+      .replace(/\n.*$/s, '')
     const suggestion = /\(Did you mean .*\)/.exec(error.message)?.[0].slice(1, -1)
     const hint = [suggestion, 'See threadlog help.'].filter((part) => part !== undefined).join(' ')
     return { code: 'usage', disposition: 'reject', message: `${message}.`.replace(/\.\.$/, '.'), hint, details: {} }
@@ -60,6 +62,14 @@ function describe(error: unknown): Described {
   const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
   return { code: 'unexpected', disposition: 'fatal', message, hint: 'This should not happen; please report it.', details: {} }
 }
+
+/** Commander repeats what it did not expect; that may be what was to be said to an agent. */
+const withoutValues = ({ code, message }: CommanderError): string =>
+  code === 'commander.excessArguments'
+    ? message.replace(/(but got \d+): .*$/s, '$1')
+    : code === 'commander.unknownOption'
+      ? message.replace(/('-[^'=]*)=.*'/s, "$1'")
+      : message
 
 /** Only a tool's own exception is shown in full: whoever runs the tool wrote it. What is unexpected shows where it came from. */
 function causeLines(error: unknown): string[] {

@@ -1,4 +1,4 @@
-import { isThreadlogError, type ThreadlogError } from '../base/index.ts'
+import { errorClass, isThreadlogError, type ThreadlogError } from '../base/index.ts'
 import type { SubmitDeps, Validators } from '../continuations/index.ts'
 import type { StreamKey } from '../events/index.ts'
 import type { Agent, AttemptEnd } from '../harness/index.ts'
@@ -231,5 +231,5 @@ const WAKING = new Set([
 
 const unexpected = (error: unknown): Pick<ThreadlogError, 'code' | 'message'> => ({
   code: 'unexpected',
-  message: error instanceof Error ? error.name : 'unknown',
+  message: errorClass(error) ?? 'unknown',
 })

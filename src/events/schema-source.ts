@@ -42,7 +42,8 @@ export function fileSchemas(directory: URL = packagedSchemas): SchemaSource {
   const shared = once(() => {
     const named = new Map<string, AvroNamed>()
     for (const file of ['envelope.avsc', 'common.avsc'])
-      for (const part of [readJson<AvroSchema | AvroSchema[]>(file, directory)].flat()) whole(file, () => definitions(part, named))
+      for (const part of [readJson<AvroSchema | AvroSchema[]>(file, directory)].flat())
+        whole(file, () => definitions(part, named))
     return named
   })
   return {

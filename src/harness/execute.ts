@@ -1,4 +1,4 @@
-import { type Clock, isThreadlogError, type JsonValue, Payload, toJson } from '../base/index.ts'
+import { type Clock, errorClass, isThreadlogError, type JsonValue, MAX_TIMER_MS, Payload, toJson } from '../base/index.ts'
 import { PAYLOAD_LIMIT } from './drafts.ts'
 import type { Start } from './plan-calls.ts'
 
@@ -24,7 +24,8 @@ export interface Execution {
 export async function execute(e: Execution): Promise<Executed> {
   const { tool, args, key: idempotencyKey, callId, approved } = e.start
   const timeout = new AbortController()
-  const timer = tool.timeoutMs === undefined ? undefined : setTimeout(() => timeout.abort(), tool.timeoutMs)
+  const timer =
+    tool.timeoutMs === undefined ? undefined : setTimeout(() => timeout.abort(), Math.min(tool.timeoutMs, MAX_TIMER_MS))
   const signal = AbortSignal.any([e.signal, timeout.signal])
   try {
     if (e.clock.monotonic() - e.sentAt > e.startByMs) return { is: 'missed' }
@@ -60,6 +61,6 @@ function returned(value: unknown): Executed {
 
 /** The class of an error: all of it that may reach a model or the log. */
 export function errorName(error: unknown): string {
-  const name = error instanceof Error ? error.name : typeof error
+  const name = errorClass(error) ?? typeof error
   return /^[A-Za-z][A-Za-z0-9_]{0,63}$/.test(name) ? name : 'Error'
 }

@@ -13,6 +13,6 @@ export async function openLog(
 ): Promise<LogBackend> {
   if (url === 'memory') return openMemoryLog({ clock: options.clock })
   const file = url.startsWith('sqlite:') ? url.slice('sqlite:'.length) : ''
-  if (file !== '' && !file.startsWith(':')) return openSqliteLog({ ...options, file })
+  if (file !== '' && !file.startsWith(':') && !file.includes('\0')) return openSqliteLog({ ...options, file })
   throw reject('log_url_invalid', 'This is not the address of a log.', { path: 'log', expected: "'memory' or 'sqlite:<path>'" })
 }

@@ -1,4 +1,4 @@
-import { isThreadlogError } from '../base/index.ts'
+import { isA, isThreadlogError } from '../base/index.ts'
 
 /** Why a model request failed, without a word of what the provider said: its texts may quote prompts. */
 export interface Failure {
@@ -56,7 +56,7 @@ const RETRYABLE_TYPES = new Set([
  * @param now epoch milliseconds, for a `retry-after` that is a date
  */
 export function describeFailure(error: unknown, now: number): Failure {
-  if (error instanceof StreamFault) return brokenStream(error.reason)
+  if (isA(error, StreamFault)) return brokenStream(error.reason)
   if (isThreadlogError(error))
     return { code: 'model_request_failed', retryable: error.disposition === 'retry', details: { error_type: error.code } }
   const chain = causes(error)

@@ -1,5 +1,5 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
-import { type Ids, isThreadlogError, type JsonObject, systemIds, toJson } from '../base/index.ts'
+import { type Ids, isA, isThreadlogError, type JsonObject, systemIds, toJson } from '../base/index.ts'
 import {
   dropBrokenNativePairs,
   type FinishReason,
@@ -81,7 +81,7 @@ export async function streamResponse(request: StreamRequest): Promise<ModelOutco
     await consume(request, assembler)
   } catch (error) {
     // After `finish` the response is whole, whatever becomes of the connection.
-    if (assembler.finish === undefined || error instanceof StreamFault) return cut(request, assembler, error)
+    if (assembler.finish === undefined || isA(error, StreamFault)) return cut(request, assembler, error)
   }
   try {
     return finished(request, assembler)
@@ -97,7 +97,7 @@ function cut(request: StreamRequest, assembler: Assembler, error: unknown): Mode
 }
 
 function failureOf(error: unknown, request: StreamRequest): Failure {
-  if (error instanceof StreamEnded) return endedStream()
+  if (isA(error, StreamEnded)) return endedStream()
   // A message part the codec refuses, or metadata that is not JSON: the model's answer, not the request, is at fault.
   if (isThreadlogError(error, 'message_history_invalid', 'json_invalid')) return brokenStream(error.code)
   return describeFailure(error, Date.parse(request.now()))

@@ -87,6 +87,7 @@ function compactionPart(part: Extract<ResponsePart, { part_kind: 'compaction' }>
 /** Model content without a part kind of its own, as it came (see the assembler). */
 function readCustom(custom: JsonObject): AssistantPart {
   const { url, ...rest } = custom
-  const data = typeof url === 'string' && URL.canParse(url) ? { data: { type: 'url' as const, url: new URL(url), originalUrl: url } } : {}
+  const data =
+    typeof url === 'string' && URL.canParse(url) ? { data: { type: 'url' as const, url: new URL(url), originalUrl: url } } : {}
   return { ...rest, ...data } as unknown as AssistantPart
 }

@@ -10,6 +10,7 @@ import { checkStream, codeOf, dispatchedCalls } from '../support/processes/check
 import { Child } from '../support/processes/child.ts'
 import { effect, effects } from '../support/processes/ledger.ts'
 import { outsider, type Place, places } from '../support/processes/place.ts'
+import { turnOf } from '../support/processes/prompt.ts'
 import { eventsOf } from '../support/processes/streams.ts'
 import { script, workerAgent } from '../support/processes/worker.ts'
 
@@ -87,8 +88,8 @@ async function behind(files: Place) {
     revision: '1',
     tools: [note],
     model: scriptedModel(async (prompt) => {
-      const asksTool = JSON.stringify(prompt.findLast(({ role }) => role === 'user')?.content).includes('note')
-      if (asksTool) return { parts: [{ tool_call: { id: 'c1', name: 'note' } }] }
+      const { text, step } = turnOf(prompt)
+      if (step === 0 && text.includes('note')) return { parts: [{ tool_call: { id: 'c1', name: 'note' } }] }
       await model.promise
       return { parts: [{ text: 'said by the stale worker' }] }
     }),
@@ -113,43 +114,47 @@ function expire({ file }: Place, owner: string): void {
 test.each([
   ['response', 'say'],
   ['tool result', 'note'],
-] as const)('row 42: a replaced worker that comes with its %s writes nothing and is not told that it did', async (_, what) => {
-  const files = place()
-  const worker = await behind(files)
-  const running = codeOf(() =>
-    worker.threads.run('worker', { thread: 'stale_1', input: script([{ id: 'c1', name: what }], 'done') }),
-  )
-  // A minute later, so that no effect of the replaced worker may still start. Its own model takes until the other one has come.
-  const clock = { ...systemClock, now: () => Date.now() + 60_000 }
-  const gate = Promise.withResolvers<void>()
-  const model = scriptedModel(async () => gate.promise.then(() => ({ parts: [{ text: 'done' }] })))
-  const agents = [{ ...workerAgent(files), model }]
-  await using threads = await openThreadlog({ log: files.log, application: 'shop', agents, clock })
-  const { stream } = threads.thread('stale_1')
-  await until(async () => {
-    if (what === 'note') return effects(files.ledger).length === 1
-    return (await worker.threads.store.fold(stream)).head.version >= 4
-  })
-  expire(files, worker.owner)
-  const recovering = threads.thread('stale_1').recover()
-  await until(() => model.requests.length === 1)
-  const before = await eventsOf(threads.backend, stream)
-  expect((await threads.store.load(stream)).run).toMatchObject({ status: 'running', attempt: 2 })
+] as const)(
+  'row 42: a replaced worker that comes with its %s writes nothing and is not told that it did',
+  async (_name, what) => {
+    const files = place()
+    const worker = await behind(files)
+    const running = codeOf(() =>
+      worker.threads.run('worker', { thread: 'stale_1', input: script([{ id: 'c1', name: what }], 'done') }),
+    )
+    // A minute later, so that no effect of the replaced worker may still start. Its own model takes until the other one has come.
+    const clock = { ...systemClock, now: () => Date.now() + 60_000 }
+    const gate = Promise.withResolvers<void>()
+    using _ = { [Symbol.dispose]: gate.resolve }
+    const model = scriptedModel(async () => gate.promise.then(() => ({ parts: [{ text: 'done' }] })))
+    const agents = [{ ...workerAgent(files), model }]
+    await using threads = await openThreadlog({ log: files.log, application: 'shop', agents, clock })
+    const { stream } = threads.thread('stale_1')
+    await until(async () => {
+      if (what === 'note') return effects(files.ledger).length === 1
+      return (await worker.threads.store.fold(stream)).head.version >= 4
+    })
+    expire(files, worker.owner)
+    const recovering = threads.thread('stale_1').recover()
+    await until(() => model.requests.length === 1)
+    const before = await eventsOf(threads.backend, stream)
+    expect((await threads.store.load(stream)).run).toMatchObject({ status: 'running', attempt: 2 })
 
-  worker.model.resolve()
-  worker.tool.resolve()
-  expect(await running).toBe('run_active')
-  expect(await eventsOf(threads.backend, stream)).toEqual(before)
-  gate.resolve()
-  expect(await recovering).toMatchObject({ status: 'completed', output: 'done' })
-  const events = await eventsOf(threads.backend, stream)
-  const attempts = events.flatMap(({ attempt }) => attempt ?? [])
-  expect(attempts).toEqual([...attempts].sort())
-  if (what === 'note')
-    expect(dispatchedCalls(events)).toMatchObject([{ settlement: 'unknown', reason: 'interrupted', dispatches: 1 }])
-  await checkStream(threads.store, stream)
-  await worker.close()
-})
+    worker.model.resolve()
+    worker.tool.resolve()
+    expect(await running).toBe('run_active')
+    expect(await eventsOf(threads.backend, stream)).toEqual(before)
+    gate.resolve()
+    expect(await recovering).toMatchObject({ status: 'completed', output: 'done' })
+    const events = await eventsOf(threads.backend, stream)
+    const attempts = events.flatMap(({ attempt }) => attempt ?? [])
+    expect(attempts).toEqual([...attempts].sort())
+    if (what === 'note')
+      expect(dispatchedCalls(events)).toMatchObject([{ settlement: 'unknown', reason: 'interrupted', dispatches: 1 }])
+    await checkStream(threads.store, stream)
+    await worker.close()
+  },
+)
 
 // A replica that had not seen a wait yet answered "not found", and the result was thrown away.
 // Here whoever finds no wait reads to the end of the log first, and on one file the index is written by the very commit that arms the wait.

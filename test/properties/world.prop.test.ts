@@ -10,7 +10,7 @@ import { World } from './support/world.ts'
 /** Worlds to play; each is up to `STEPS` steps of three processes on one thread. */
 const RUNS = Number(process.env['THREADLOG_PROP_RUNS'] ?? 1_500)
 const SEED = process.env['THREADLOG_PROP_SEED'] === undefined ? undefined : Number(process.env['THREADLOG_PROP_SEED'])
-const STEPS = 60
+const STEPS = 70
 
 const steps = fc.array(fc.tuple(fc.nat(9_999), fc.nat(999_999)), { minLength: 1, maxLength: STEPS, size: 'max' })
 

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import type { JsonObject } from '../../base/index.ts'
+import { type JsonObject, MAX_TIMER_MS } from '../../base/index.ts'
 import { decodeReceipt, type Receipt } from '../../continuations/index.ts'
 import type { Delivery, LogBackend, Positions } from '../../log/index.ts'
 import type { Context } from '../context.ts'
@@ -115,7 +115,7 @@ async function receiptOf(
   from: Positions,
   timeout: number,
 ): Promise<Receipt | undefined> {
-  const late = AbortSignal.timeout(timeout)
+  const late = AbortSignal.timeout(Math.min(timeout, MAX_TIMER_MS))
   const signal = AbortSignal.any([stop, late])
   for await (const { value } of followTopic(backend, 'receipts', from, { io, signal })) {
     const receipt = readReceipt(value)

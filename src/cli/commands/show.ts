@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { type JsonObject, Payload } from '../../base/index.ts'
+import { type JsonObject, MAX_TIMER_MS, Payload } from '../../base/index.ts'
 import type { ThreadKey } from '../../events/index.ts'
 import type { LogBackend, RecordedEvent } from '../../log/index.ts'
 import { verifyRecords } from '../../projections/index.ts'
@@ -176,7 +176,7 @@ function summary(ref: ThreadRef, records: readonly RecordedEvent[]): string {
 }
 
 async function follow(context: Context, backend: LogBackend, ref: ThreadRef, o: Options): Promise<number> {
-  const late = o.timeout === undefined ? undefined : AbortSignal.timeout(o.timeout)
+  const late = o.timeout === undefined ? undefined : AbortSignal.timeout(Math.min(o.timeout, MAX_TIMER_MS))
   const signal = late ? AbortSignal.any([context.signal, late]) : context.signal
   const isWanted = typeFilter(o.types)
   const isLast = o.until ? typeFilter(o.until) : () => false

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { isThreadlogError, type JsonObject } from '../../base/index.ts'
 import type { StreamKey } from '../../events/index.ts'
-import { type LogBackend, openLog } from '../../log/index.ts'
+import { type LogBackend, openLog, type Position } from '../../log/index.ts'
 import { indexProjectors, listThreads, type ThreadRow } from '../../projections/index.ts'
 import type { Context } from '../context.ts'
 import { EXIT, usage } from '../errors.ts'
@@ -87,7 +87,7 @@ async function verifyAll(context: Context, check: Checking): Promise<number> {
 
 async function* reportsOf(
   check: Checking,
-  { streams, refused }: Walked,
+  { streams, refused, ends }: Walked,
   claims: Awaited<ReturnType<typeof claimsOf>>,
 ): AsyncGenerator<ThreadReport> {
   for (const stream of streams) {
@@ -101,12 +101,20 @@ async function* reportsOf(
       }
   }
   for (const stream of lost(check, streams, claims.keys())) {
+    const position = await beginning(check, stream)
     // Opened after the walk has passed the end of the log.
-    if (await check.backend.events.head(stream)) continue
+    if (position && position.offset >= (ends.get(position.partition) ?? 0n)) continue
     const report = await checkThread(check, stream, [])
-    const message = 'The log has no event of a thread that its index or its checkpoints have.'
-    yield { ...report, fault: { code: 'missing', version: 1, position: undefined, message } }
+    const message = position
+      ? 'Whoever reads the whole log does not come by this thread.'
+      : 'The log has no event of a thread that its index or its checkpoints have.'
+    yield { ...report, fault: { code: 'missing', version: 1, position, message } }
   }
+}
+
+async function beginning({ backend }: Checking, stream: StreamKey): Promise<Position | undefined> {
+  for await (const [first] of backend.events.read(stream)) return first?.position
+  return undefined
 }
 
 function lost({ backend, indexed }: Checking, streams: ReadonlySet<StreamKey>, claimed: Iterable<StreamKey>): Set<StreamKey> {

@@ -25,6 +25,8 @@ export interface Walked {
   readonly streams: ReadonlySet<StreamKey>
   /** The first refused record of a thread. */
   readonly refused: ReadonlyMap<StreamKey, Refused>
+  /** Where the log ended when the walk began. */
+  readonly ends: Positions
 }
 
 /** A reader at the end of the log gets nothing for so long, in milliseconds. */
@@ -43,6 +45,7 @@ export async function walkLog({ events }: LogBackend, signal: AbortSignal): Prom
     events: count,
     streams: new Set(partitions.flatMap(({ heads }) => [...heads.keys()])),
     refused: new Map(partitions.flatMap(({ refused }) => [...refused])),
+    ends,
   }
 }
 

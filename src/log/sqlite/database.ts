@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fatal, reject, systemIds } from '../../base/index.ts'
@@ -21,6 +21,8 @@ export interface DatabaseOptions {
 export async function openDatabase(options: DatabaseOptions): Promise<Connection> {
   const { file, busyTimeoutMs } = options
   if (file !== IN_MEMORY && !options.create && !existsSync(file)) throw missing(file)
+  if (file !== IN_MEMORY && isNoFile(file))
+    throw reject('log_unavailable', 'What stands at this place is no file.', { path: file, hint: 'Name a file in that folder.' })
   const deadline = performance.now() + busyTimeoutMs
   for (;;) {
     let connection: Connection | undefined
@@ -33,6 +35,16 @@ export async function openDatabase(options: DatabaseOptions): Promise<Connection
       if (!isBusy(error) || performance.now() >= deadline) throw translate(error, file)
     }
     await delay(busyPause())
+  }
+}
+
+/** True for folders, devices and the like, of which SQLite says that the disk has failed. */
+function isNoFile(file: string): boolean {
+  try {
+    return !statSync(file).isFile()
+  } catch {
+    // Nothing there, or nothing that may be looked at: opening it tells.
+    return false
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Agent, RunRecordOptions } from '../../../src/harness/index.ts'
+import { threadStatus } from '../../../src/projections/index.ts'
 import { type Saying, sayAgain, submission } from './answers.ts'
 import { modelAnswer, type Pick, REVISIONS } from './cast.ts'
 import type { Gate, Process } from './process.ts'
@@ -42,7 +43,8 @@ function ofThread(world: World, pick: Pick): Action[] {
   const idle = !run && requested.length === 0
   const open = [...waits.values()].filter((wait) => wait.status === 'pending')
   const known = [...waits.values(), ...[...closedWaits].map(([, wait]) => wait)]
-  const actions: Action[] = [[2, () => passTime(world, pick)]]
+  const silent = world.processes.some(({ view }) => view.held)
+  const actions: Action[] = [[silent ? 8 : 2, () => passTime(world, pick)]]
   if (requested.length < 3) actions.push([idle ? 30 : 2, () => ask(world, pick)])
   if (!idle) actions.push([1, () => cancel(world, pick)])
   if (open.length > 0) actions.push([24, () => submit(world, submission(world, one(open, pick), pick), pick)])
@@ -52,7 +54,7 @@ function ofThread(world: World, pick: Pick): Action[] {
 }
 
 function passTime(world: World, pick: Pick): void {
-  const ms = one([1_000, 6_000, 11_000, 40_000], pick)
+  const ms = one([1_000, 6_000, 11_000, 12_000, 40_000], pick)
   world.note(`${ms} ms pass`)
   world.clock.pass(ms)
 }
@@ -100,19 +102,32 @@ function ofProcess(world: World, p: Process, place: number, pick: Pick): Action[
       ])
   }
   const free = state.run?.status !== 'running' && state.requested.length === 0
-  may(!job, 14, 'looks at the thread', () => world.look(p))
+  may(!job, isDue(world) ? 14 : 1, 'looks at the thread', () => world.look(p))
   if (!job && free && owner.kind === 'library') actions.push([state.run ? 1 : 10, () => runHere(world, p, pick)])
   if (gates.length > 0) actions.push([36, () => settle(one(gates, pick), pick, note)])
-  if (view.held) actions.push([20, () => hear(world, p, pick)], [5, () => replace(world, p, place, one(AGENTS, pick), pick)])
-  may(!view.held && !view.holding, 2, 'will not hear at once of its next append', () => (view.holding = true))
+  if (view.held)
+    actions.push(
+      [view.held.taken ? 6 : 20, () => hear(world, p, pick)],
+      [view.held.taken ? 1 : 5, () => replace(world, p, place, one(AGENTS, pick), pick)],
+    )
+  may(!view.held && !view.holding, job ? 5 : 1, 'will not hear at once of its next append', () => (view.holding = true))
   may(view.lag > 0, 3, 'reads the log', () => view.deliver())
-  may(job !== undefined && !suspected.has(owner.id), 1, 'is thought dead', () => suspected.add(owner.id))
+  may(job !== undefined && !suspected.has(owner.id), view.held ? 10 : 1, 'is thought dead', () => suspected.add(owner.id))
   may(!closing.signal.aborted, 1, 'closes', () => closing.abort())
   may(!job && state.version > 0, 2, 'writes a snapshot', () => p.store.snapshot(world.stream, true))
   return actions
 }
 
-const AGENTS: readonly Agent[] = [...REVISIONS, ...Array<Agent>(4).fill(REVISIONS[0] as Agent)]
+/** Somebody should do something about the thread. */
+function isDue({ state, killed, suspected, processes }: World): boolean {
+  const { run, requested } = state
+  const status = threadStatus(state)
+  if (status !== 'running' || !run) return status === 'resolved' || requested.length > 0
+  const owner = run.owner.id
+  return killed.has(owner) || suspected.has(owner) || !processes.some((p) => p.owner.id === owner && p.job)
+}
+
+const AGENTS: readonly Agent[] = [...REVISIONS, ...Array<Agent>(8).fill(REVISIONS[0] as Agent)]
 
 /** A kill in the middle of an append leaves all of it, nothing, or a part that must be void. */
 async function replace(world: World, p: Process, place: number, agent: Agent, pick: Pick): Promise<void> {

@@ -48,16 +48,22 @@ export function submission(world: World, wait: Wait, pick: Pick): Saying {
   return record(world, what, wait.id, made, contextOf(world, wait, pick))
 }
 
-/** The same record again, the same result in another record, or the same record with a new id. */
+/** The same record again; or another record with the same result, under the same id or another one, or with the same id and another result. */
 export function sayAgain(world: World, earlier: Submitted, pick: Pick): Saying {
   const number = world.submitted.indexOf(earlier)
-  if (pick(2) === 0) return { what: `result #${number} again`, submitted: earlier }
-  const { waitId } = earlier
+  const { waitId, submission } = earlier
   const wait = world.state.waits.get(waitId) ?? world.state.closedWaits.get(waitId)
-  if (!wait) return { what: `result #${number} again`, submitted: earlier }
-  const renamed = pick(2) === 0 ? { result_id: `result-${world.submitted.length}` } : {}
-  const what = `result #${number} in another record${'result_id' in renamed ? ', with another id' : ''}`
-  return record(world, what, waitId, { ...earlier.submission, ...renamed }, contextOf(world, wait, pick))
+  const kind = pick(4)
+  if (kind < 2 || !wait) return { what: `result #${number} again`, submitted: earlier }
+  const context = contextOf(world, wait, pick)
+  if (kind === 2) {
+    const renamed = pick(2) === 0 ? { result_id: `result-${world.submitted.length}` } : {}
+    const what = `result #${number} in another record${'result_id' in renamed ? ', with another id' : ''}`
+    return record(world, what, waitId, { ...submission, ...renamed }, context)
+  }
+  const outcome = { result: (GOOD[wait.item.kind] as JsonObject[])[1] as JsonValue }
+  const digest = outcomeDigest(outcome)
+  return record(world, `another result under the id of #${number}`, waitId, { ...submission, outcome, digest }, context)
 }
 
 function record(world: World, what: string, waitId: string, submission: Submission, context: SubmitContext): Saying {

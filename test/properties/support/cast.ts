@@ -137,7 +137,7 @@ function calling(pick: Pick, end: ModelAnswer['end']): ModelAnswer {
   const calls = Array.from({ length: 1 + pick(4) }, (_, i): Call => {
     const name = TOOLS[pick(TOOLS.length)] as string
     const args = JSON.stringify(name === QUESTION_TOOL ? QUESTION : { n: i })
-    const wrong = pick(12)
+    const wrong = pick(20)
     return { id: repeated ? 'c1' : `c${i + 1}`, name, args: wrong === 0 ? '{"n":"x"}' : wrong === 1 ? '{"n":' : args }
   })
   const made = calls.map(({ id, name, args }) => `${id} ${name}${args.includes('x') || args.endsWith(':') ? ' (invalid)' : ''}`)

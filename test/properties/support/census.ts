@@ -14,6 +14,7 @@ export class Census {
     this.#add('void commits', world.log.voided.size)
     const keys = new Set(world.executions.map(({ key }) => key))
     this.#add('replayed effects', world.executions.length - keys.size)
+    this.#add('effects that came too late', dispatches(events) - world.executions.length)
     for (const { verdicts } of world.submitted) {
       for (const verdict of verdicts) this.#add(`verdict ${verdict}`)
       if (verdicts.length > 1) this.#add('redelivered results')
@@ -34,3 +35,5 @@ export class Census {
     this.counts.set(what, this.of(what) + by)
   }
 }
+
+const dispatches = (events: Story['events']): number => events.filter(({ type }) => type === 'tool.dispatched/1').length

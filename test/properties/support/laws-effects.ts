@@ -89,3 +89,16 @@ export const approvalsCountForTheirAttempt: Law = function* (story) {
     if (!granted) yield `${callId} ${tool} ran as approved, by an attempt that claimed no approval of it`
   }
 }
+
+/** In mode never an attempt dispatches what it was told itself, and what was approved for it. */
+export const neverTakesNothingUp: Law = function* ({ events, at }) {
+  for (const event of events) {
+    if (event.type !== 'tool.dispatched/1') continue
+    const { run, batch, closedWaits } = at(event.version - 1)
+    if (run?.toolRecovery !== 'never' || (batch?.runId === event.run_id && batch.attempt === event.attempt)) continue
+    const waitId = batch?.calls.get(event.data.call_id)?.waitId
+    const by = waitId === undefined ? undefined : closedWaits.get(waitId)?.claimedBy
+    if (by?.runId !== event.run_id || by?.attempt !== event.attempt)
+      yield `${event.data.call_id} of another attempt is dispatched at version ${event.version}, in mode never`
+  }
+}

@@ -13,6 +13,7 @@ export const LAWS: Readonly<Record<string, Law>> = {
   'a call not marked retryable runs once per key unless the run says always': effects.effectsHappenOnce,
   'an effect begins when its dispatch is in the log, under a key of its own': effects.effectsFollowTheirEvent,
   'no effect of an attempt begins after another one took over': effects.takeoversEndEffects,
+  'in mode never no attempt takes up what another one was told': effects.neverTakesNothingUp,
   'an attempt that was taken over writes nothing any more': effects.zombiesAreNotHeard,
   'an approval counts for the attempt that claimed it': effects.approvalsCountForTheirAttempt,
   'each result has one final verdict, equal on redelivery': waits.verdictsAreFinal,
