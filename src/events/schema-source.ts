@@ -84,10 +84,13 @@ function whole<T>(file: string, read: () => T): T {
   }
 }
 
+/** Four bytes of a record hold it. */
+const isSchemaId = (id: number): boolean => id >= 0 && id <= 0xffff_ffff
+
 function checkedPins(value: unknown): PinnedSchema[] {
   const { schemas } = (value ?? {}) as { schemas?: PinnedSchema[] }
   const isPin = ({ id, type, fingerprint }: Partial<PinnedSchema>) =>
-    Number.isSafeInteger(id) && typeof type === 'string' && typeof fingerprint === 'string'
+    Number.isInteger(id) && isSchemaId(id as number) && typeof type === 'string' && typeof fingerprint === 'string'
   const holds = Array.isArray(schemas) && schemas.every((pin) => typeof pin === 'object' && pin !== null && isPin(pin))
   if (holds && new Set(schemas.map(({ id }) => id)).size === schemas.length) return schemas
   throw unusable('ids.json', 'does not pin schemas, each by an id of its own')

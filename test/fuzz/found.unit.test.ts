@@ -229,6 +229,11 @@ describe('schemas', () => {
     ['the envelope gone', 'envelope.avsc', () => ({})],
     ['no list of types', 'common.avsc', () => 7],
     ['no pins', 'ids.json', () => ({ schemas: [null] })],
+    [
+      'an id no record can hold',
+      'ids.json',
+      ({ schemas }: { schemas: object[] }) => ({ schemas: schemas.map((pin, i) => ({ ...pin, id: i - 1 })) }),
+    ],
     ['an id twice', 'ids.json', ({ schemas }: { schemas: object[] }) => ({ schemas: schemas.map((pin) => ({ ...pin, id: 1 })) })],
   ])('a changed file is refused: %s', (_, file, change) => {
     expect(() => changed(file, change)).toThrow(expect.objectContaining({ code: 'schema_invalid', disposition: 'fatal' }))
