@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { CommanderError } from 'commander'
+import { isThreadlogError } from '../../src/base/index.ts'
 import { openLog } from '../../src/log/index.ts'
 import { indexProjectors } from '../../src/projections/index.ts'
 import { cli as runProcess } from '../../test/cli/support/cli.ts'
@@ -75,7 +76,7 @@ class CliRig implements Rig<CliCase> {
   #check(ran: Ran, args: string[], name: string, before: string, log: string): void {
     const { code, out, err, error } = ran
     const line = args.join(' ').slice(0, 500)
-    if (error !== undefined && !(error instanceof CommanderError)) codeOf(error, 'a command', true)
+    if (error !== undefined && !(error instanceof CommanderError) && !isMisread(error)) codeOf(error, 'a command', true)
     promise(code !== undefined && code >= 0 && code <= 4, 'crash', `exit ${code} on a log that is whole`, `${line}\n${err}`)
     if (!isMisread(error)) assertClean(err, 'what goes to standard error')
     const colored = args.some((arg) => arg.includes('always'))
@@ -113,10 +114,11 @@ class CliRig implements Rig<CliCase> {
   }
 }
 
-/** Payload where an option or a command is due is no payload any more: it is named. */
+/** Payload where an option, a command or a thread is due is no payload any more: it is named. */
 const isMisread = (error: unknown): boolean =>
-  error instanceof CommanderError &&
-  (error.code === 'commander.unknownCommand' || (error.code === 'commander.unknownOption' && !error.message.includes('=')))
+  error instanceof CommanderError
+    ? error.code === 'commander.unknownCommand' || (error.code === 'commander.unknownOption' && !error.message.includes('='))
+    : isThreadlogError(error) && error.path === 'thread'
 
 async function asProcess(args: string[]): Promise<Ran> {
   // What a system cannot pass on as arguments.

@@ -58,7 +58,10 @@ export function pythonOutside(file: string): Outside {
       child.stdin?.write(`${JSON.stringify({ sql, values: values.map(given), raw: sql.includes('threadlog_results') })}\n`)
       const { value, done } = await lines.next()
       if (done) throw new Error('the other program has ended')
-      return JSON.parse(value) as Executed
+      const executed = JSON.parse(value) as Executed
+      // Of text it cannot encode Python says, at times, what the statement before it came to.
+      const sayable = values.every(([kind, content]) => kind !== 'text' || content.isWellFormed())
+      return sayable || executed.error === undefined ? executed : { unsayable: true }
     },
     close: () =>
       new Promise((resolve) => {

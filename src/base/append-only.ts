@@ -1,14 +1,21 @@
 /**
  * A list whose versions share one array: `push` costs O(1) and leaves every earlier version as it was (design §9 "history is an
- * append-only array shared by all versions of a state"). Pushing onto an old version copies, so folds may branch.
+ * append-only array shared by all versions of a state"). Pushing onto an old version copies, so folds may branch; a branch that is
+ * thrown away again is cheaper begun with {@link AppendList.fork}.
  */
 export class AppendList<T> implements Iterable<T> {
   readonly #items: T[]
+  /** How many of `#items` belong to this version. */
+  readonly #base: number
+  /** What a fork has added; undefined on the main line. */
+  readonly #tail: readonly T[] | undefined
   readonly length: number
 
-  private constructor(items: T[], length: number) {
+  private constructor(items: T[], base: number, tail?: readonly T[]) {
     this.#items = items
-    this.length = length
+    this.#base = base
+    this.#tail = tail
+    this.length = base + (tail?.length ?? 0)
   }
 
   static of<T>(items: Iterable<T> = []): AppendList<T> {
@@ -16,7 +23,13 @@ export class AppendList<T> implements Iterable<T> {
     return new AppendList(copy, copy.length)
   }
 
+  /** The same list; what is pushed onto it, or its descendants, stays out of the shared array. For a few items: each push copies them. */
+  fork(): AppendList<T> {
+    return this.#tail ? this : new AppendList(this.#items, this.#base, [])
+  }
+
   push(item: T): AppendList<T> {
+    if (this.#tail) return new AppendList(this.#items, this.#base, [...this.#tail, item])
     // An empty list is often a constant: what is pushed onto it must not keep to it.
     const shared = this.length > 0 && this.#items.length === this.length
     const items = shared ? this.#items : this.#items.slice(0, this.length)
@@ -26,17 +39,22 @@ export class AppendList<T> implements Iterable<T> {
 
   at(index: number): T | undefined {
     const i = index < 0 ? this.length + index : index
-    return i >= 0 && i < this.length ? this.#items[i] : undefined
+    if (i < 0 || i >= this.length) return undefined
+    return i < this.#base ? this.#items[i] : this.#tail?.[i - this.#base]
   }
 
   /** As `Array.prototype.slice`: negative positions count from the end of this version. */
   slice(from = 0, to = this.length): T[] {
     const start = from < 0 ? Math.max(0, this.length + from) : from
-    return this.#items.slice(start, Math.max(0, to < 0 ? this.length + to : Math.min(to, this.length)))
+    const end = Math.max(0, to < 0 ? this.length + to : Math.min(to, this.length))
+    const own = this.#items.slice(start, Math.min(end, this.#base))
+    if (!this.#tail || end <= this.#base) return own
+    return [...own, ...this.#tail.slice(Math.max(0, start - this.#base), end - this.#base)]
   }
 
   *[Symbol.iterator](): Iterator<T> {
-    for (let i = 0; i < this.length; i++) yield this.#items[i] as T
+    for (let i = 0; i < this.#base; i++) yield this.#items[i] as T
+    if (this.#tail) yield* this.#tail
   }
 }
 
@@ -44,10 +62,13 @@ export class AppendList<T> implements Iterable<T> {
 export class AppendMap<V> implements Iterable<readonly [string, V]> {
   readonly #index: Map<string, number>
   readonly #list: AppendList<readonly [string, V]>
+  /** Keys a fork has added; undefined on the main line. */
+  readonly #added: ReadonlyMap<string, V> | undefined
 
-  private constructor(index: Map<string, number>, list: AppendList<readonly [string, V]>) {
+  private constructor(index: Map<string, number>, list: AppendList<readonly [string, V]>, added?: ReadonlyMap<string, V>) {
     this.#index = index
     this.#list = list
+    this.#added = added
   }
 
   static of<V>(entries: Iterable<readonly [string, V]> = []): AppendMap<V> {
@@ -56,22 +77,35 @@ export class AppendMap<V> implements Iterable<readonly [string, V]> {
     return map
   }
 
+  /** As {@link AppendList.fork}. */
+  fork(): AppendMap<V> {
+    return this.#added ? this : new AppendMap(this.#index, this.#list.fork(), new Map())
+  }
+
   get size(): number {
     return this.#list.length
   }
 
   get(key: string): V | undefined {
+    if (this.#added?.has(key)) return this.#added.get(key)
     const i = this.#index.get(key)
-    return i === undefined ? undefined : this.#list.at(i)?.[1]
+    return i === undefined || i >= this.#shared ? undefined : this.#list.at(i)?.[1]
   }
 
   has(key: string): boolean {
+    if (this.#added?.has(key)) return true
     const i = this.#index.get(key)
-    return i !== undefined && i < this.#list.length
+    return i !== undefined && i < this.#shared
+  }
+
+  /** Facts that the shared index may speak of. */
+  get #shared(): number {
+    return this.size - (this.#added?.size ?? 0)
   }
 
   set(key: string, value: V): AppendMap<V> {
     if (this.has(key)) return this
+    if (this.#added) return new AppendMap(this.#index, this.#list.push([key, value]), new Map(this.#added).set(key, value))
     const shared = this.size > 0 && this.#index.size === this.size
     const index = shared ? this.#index : new Map([...this.#list].map(([k], i) => [k, i]))
     index.set(key, this.#list.length)

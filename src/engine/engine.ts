@@ -50,6 +50,10 @@ export class Engine implements AsyncDisposable {
   #sweeping: Promise<void> = Promise.resolve()
   #intake: Intake | undefined
   #http: HttpIntake | undefined
+  readonly #closed = Promise.withResolvers<void>()
+  readonly #failed = Promise.withResolvers<unknown>()
+  /** Threads whose last job failed, for a moment: a standing fault must not spin. */
+  readonly #cooling = new Set<StreamKey>()
   #unlisten = () => {}
 
   /** @internal Use `threadlog.serve()`. */
@@ -60,6 +64,16 @@ export class Engine implements AsyncDisposable {
 
   get #concurrency(): number {
     return this.#o.concurrency ?? 64
+  }
+
+  /** Resolves when the engine is told to stop. */
+  get closed(): Promise<void> {
+    return this.#closed.promise
+  }
+
+  /** Resolves with the error if results can no longer be taken: the log needs somebody to look at it. */
+  get failed(): Promise<unknown> {
+    return this.#failed.promise
   }
 
   /** The HTTP intake, if it was asked for. */
@@ -84,11 +98,12 @@ export class Engine implements AsyncDisposable {
       backend: store.backend,
       onError: (error) => this.#problem('intake', error),
     })
+    this.#intake.done.catch((error: unknown) => this.#failed.resolve(error))
     this.#sweeping = this.#sweepForEver()
   }
 
   #wake(stream: StreamKey): void {
-    if (this.#stop.signal.aborted) return
+    if (this.#stop.signal.aborted || this.#cooling.has(stream)) return
     if (this.#jobs.has(stream)) {
       this.#again.add(stream)
       return
@@ -131,17 +146,19 @@ export class Engine implements AsyncDisposable {
       await store.commit(stream, decide, Number.POSITIVE_INFINITY)
       return
     }
-    const begun = Promise.withResolvers<void>()
-    const drive = { ...this.#drive(stream), onBegun: begun.resolve }
+    const begun = Promise.withResolvers<boolean>()
+    const drive = { ...this.#drive(stream), onBegun: () => begun.resolve(true) }
     this.#launch(stream, async () => {
       try {
         return await runner.answer(stream, agent, decide, drive)
       } catch (error) {
-        begun.reject(error)
+        // What hinders the resume is no fault of the result: then it is recorded alone.
+        if (isThreadlogError(error) && error.disposition === 'retry') begun.reject(error)
+        else begun.resolve(false)
         throw error
       }
     })
-    await begun.promise
+    if (!(await begun.promise)) await store.commit(stream, decide, Number.POSITIVE_INFINITY)
   }
 
   /** Drives one thread as far as it goes now. */
@@ -150,10 +167,19 @@ export class Engine implements AsyncDisposable {
       let end = await first()
       while (end?.is === 'ended' && !this.#stop.signal.aborted) end = await this.#step(stream)
     } catch (error) {
-      if (!isThreadlogError(error, 'thread_quarantined')) this.#problem(`thread ${stream}`, error)
-      // A sweep finds the thread again; a pause keeps a standing fault from spinning.
-      await this.#d.store.clock.sleep(COOL_DOWN_MS, this.#stop.signal)
+      // A thread in quarantine moves again with its repair.
+      if (isThreadlogError(error, 'thread_quarantined')) return
+      this.#problem(`thread ${stream}`, error)
+      this.#coolDown(stream)
     }
+  }
+
+  #coolDown(stream: StreamKey): void {
+    this.#cooling.add(stream)
+    void this.#d.store.clock.sleep(COOL_DOWN_MS, this.#stop.signal).then(() => {
+      this.#cooling.delete(stream)
+      this.#wake(stream)
+    })
   }
 
   async #step(stream: StreamKey): Promise<AttemptEnd | undefined> {
@@ -199,11 +225,16 @@ export class Engine implements AsyncDisposable {
 
   #problem(where: string, error: unknown): void {
     const { code, message } = isThreadlogError(error) ? error : unexpected(error)
-    this.#o.onProblem?.({ where, code, message })
+    try {
+      this.#o.onProblem?.({ where, code, message })
+    } catch {
+      // Whoever listens must not stop what is listened to.
+    }
   }
 
   /** Stops taking work, lets what is in flight settle, and leaves the rest to others. */
   async close(): Promise<void> {
+    this.#closed.resolve()
     this.#unlisten()
     this.#stop.abort()
     await this.#http?.close()

@@ -72,11 +72,15 @@ export class ReceiptQueue {
 
   /** Resolves when fewer than `limit` records wait, when the queue is closed or `signal` aborts. */
   async room(limit: number, signal: AbortSignal): Promise<void> {
+    let wake = () => {}
+    const look = () => wake()
+    signal.addEventListener('abort', look, { once: true })
     while (this.#count >= limit && !this.#closed && !signal.aborted)
       await new Promise<void>((resolve) => {
+        wake = resolve
         this.#roomWanted.push(resolve)
-        signal.addEventListener('abort', () => resolve(), { once: true })
       })
+    signal.removeEventListener('abort', look)
   }
 
   /** Publishes what is finished, without further tries, and takes nothing more. */
@@ -93,9 +97,15 @@ export class ReceiptQueue {
 
   #write(): void {
     if (this.#writing || this.#closed) return
-    this.#writing = this.#drain().finally(() => {
-      this.#writing = undefined
-    })
+    const failed = (error: unknown) => {
+      this.#options.onFailed(error)
+      this.#shut()
+    }
+    this.#writing = this.#drain()
+      .catch(failed)
+      .finally(() => {
+        this.#writing = undefined
+      })
   }
 
   async #drain(): Promise<void> {

@@ -46,7 +46,9 @@ export async function untilState<T>(
     changed = true
     wake()
   })
-  signal?.addEventListener('abort', () => wake(), { once: true })
+  const look = () => wake()
+  const unlisten = tail.onEnd(look)
+  signal?.addEventListener('abort', look, { once: true })
   try {
     for (;;) {
       changed = false
@@ -55,9 +57,11 @@ export async function untilState<T>(
       if (end !== undefined) return { state, end }
       if (signal?.aborted) throw reject('aborted', 'The wait was aborted by its caller.')
       if (tail.closed) throw reject('closed', 'The log was closed while waiting.')
-      if (!changed) await Promise.race([new Promise<void>((resolve) => (wake = resolve)), tail.ended])
+      if (!changed) await new Promise<void>((resolve) => (wake = resolve))
     }
   } finally {
     stop()
+    unlisten()
+    signal?.removeEventListener('abort', look)
   }
 }

@@ -1,4 +1,13 @@
-import { type Clock, type Ids, type JsonObject, type JsonValue, reject, systemClock, systemIds } from '../base/index.ts'
+import {
+  type Clock,
+  type Ids,
+  type JsonObject,
+  type JsonValue,
+  reject,
+  sha256Hex,
+  systemClock,
+  systemIds,
+} from '../base/index.ts'
 import {
   type Answer,
   answer,
@@ -13,6 +22,7 @@ import {
   type SubmitDeps,
   settleResult,
   submitRecord,
+  type Validators,
 } from '../continuations/index.ts'
 import { type ThreadKey, threadStream } from '../events/index.ts'
 import { type Agent, open, request } from '../harness/index.ts'
@@ -65,6 +75,8 @@ export class Threadlog implements AsyncDisposable {
   readonly #active = new Set<string>()
   readonly #library: Runner
   readonly #engines = new Set<Engine>()
+  /** What `serve` was given beside the agents' own checks. */
+  #validators: Validators | undefined
   #closed = false
 
   /** @internal Use {@link openThreadlog}. */
@@ -120,7 +132,8 @@ export class Threadlog implements AsyncDisposable {
     toolErrors?: RunOptions['toolErrors']
   }): Promise<RunHandle> {
     this.#open()
-    const key: ThreadKey = { application: this.application, user: o.user ?? 'default', thread: o.thread ?? this.#ids.thread() }
+    const thread = o.thread ?? (o.commandId === undefined ? this.#ids.thread() : threadOf(o.commandId))
+    const key: ThreadKey = { application: this.application, user: o.user ?? 'default', thread }
     const stream = threadStream(key)
     const agent = typeof o.agent === 'string' ? o.agent : o.agent.name
     const options = { toolRecovery: o.toolRecovery ?? 'declared', toolErrors: o.toolErrors ?? 'return' } as const
@@ -138,6 +151,7 @@ export class Threadlog implements AsyncDisposable {
   /** Serves this process's agents: runs, results, recovery, until closed or killed. */
   async serve(o: ServeOptions = {}): Promise<Engine> {
     this.#open()
+    this.#validators = o.validators ?? this.#validators
     const engine = new Engine(
       {
         store: this.store,
@@ -150,8 +164,9 @@ export class Threadlog implements AsyncDisposable {
       },
       o,
     )
-    this.#engines.add(engine)
     await engine.start()
+    this.#engines.add(engine)
+    void engine.closed.then(() => this.#engines.delete(engine))
     return engine
   }
 
@@ -203,7 +218,8 @@ export class Threadlog implements AsyncDisposable {
 
   #submitDeps(): SubmitDeps {
     const { store, application } = this
-    const validators = resultValidators(() => [...this.#agents.values(), ...this.#guests])
+    const agents = () => [...this.#agents.values(), ...this.#guests]
+    const validators = resultValidators(agents, this.#validators)
     return { store, application, lookup: waitLookup(this.backend.tables), validators }
   }
 
@@ -254,6 +270,9 @@ export class Threadlog implements AsyncDisposable {
     return this.close()
   }
 }
+
+/** The new thread of a command: the same command, the same thread. */
+const threadOf = (commandId: string): string => `thread_${sha256Hex(`threadlog/command/1 ${commandId}`).slice(0, 32)}`
 
 /** Who decides, on what shown proposal, and why. */
 export interface Decision {

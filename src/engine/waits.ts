@@ -33,6 +33,7 @@ export async function* followWaits(deps: WaitsDeps, filter: WaitFilter): AsyncGe
     wake()
   }
   const stop = filter.follow ? deps.tail.on(undefined, listen) : () => {}
+  const unlisten = deps.tail.onEnd(() => wake())
   const told = new Set<string>()
   try {
     for (const row of openRows(deps, filter)) {
@@ -43,7 +44,7 @@ export async function* followWaits(deps: WaitsDeps, filter: WaitFilter): AsyncGe
     while (filter.follow && !deps.tail.closed) {
       const next = armed.shift()
       if (!next) {
-        await Promise.race([new Promise<void>((resolve) => (wake = resolve)), deps.tail.ended])
+        await new Promise<void>((resolve) => (wake = resolve))
         continue
       }
       // The tables may have been ahead of the tail: what was listed is not told again when its event comes.
@@ -54,6 +55,7 @@ export async function* followWaits(deps: WaitsDeps, filter: WaitFilter): AsyncGe
     }
   } finally {
     stop()
+    unlisten()
   }
 }
 

@@ -4,17 +4,25 @@ import { checkToolName, jsonSchema, type Tool, type ToolContext, type Validated,
 
 /** What is read of an AI SDK tool (`tool()` of `ai` 7), named here so that the package is no dependency. */
 export interface AiTool {
-  description?: string | undefined
+  type?: string | undefined
+  description?: string | ((options: never) => string) | undefined
   inputSchema?: unknown
   execute?: ((input: never, options: never) => unknown) | undefined
-  needsApproval?: unknown
+  needsApproval?: boolean | ((input: never, options: never) => unknown) | undefined
 }
 
 /**
  * AI SDK tools as they are: with `execute` they run here, without it they are external calls of provider `client`;
  * `needsApproval` makes a person decide. Their schemas must be synchronous (zod, or `jsonSchema(…)` with a plain object).
+ *
+ * Read: `description`, `inputSchema`, `execute`, `needsApproval`. A `description` that is a function is asked once, without a context. A
+ * `needsApproval` function is asked before the call has a place in the log: it gets the arguments, no call id, no messages and no context,
+ * and an answer that comes later counts as yes. `execute` gets the call id, the abort signal, the bound `deps` as `context`, and no messages.
+ * Not carried over: `outputSchema`, `toModelOutput`, `onInput…`, `contextSchema`, `strict`, `inputExamples`, `title`, `metadata`,
+ * `providerOptions`, `deferLoading`.
  * @param tools a tool set, by tool name
- * @throws ThreadlogError `tool_schema_unsupported`, `tool_name_invalid`
+ * @throws ThreadlogError `tool_schema_unsupported`, `tool_name_invalid`, `tool_unsupported` (a tool of the model's provider; an approval
+ *   without `execute`)
  */
 export function aiTools(tools: Readonly<Record<string, AiTool>>): Tool[] {
   return Object.entries(tools).map(([name, tool]) => fromAiTool(name, tool))
@@ -22,11 +30,16 @@ export function aiTools(tools: Readonly<Record<string, AiTool>>): Tool[] {
 
 function fromAiTool(name: string, tool: AiTool): Tool {
   checkToolName(name)
+  if (tool.type === 'provider')
+    throw reject('tool_unsupported', `Tool ${name} belongs to the model's provider.`, {
+      path: name,
+      expected: 'a tool made by `tool()` or `dynamicTool()`',
+      hint: 'Write a tool of your own that does the same.',
+    })
   const schema = schemaOf(name, tool.inputSchema)
-  const { needsApproval } = tool
   const common = {
     name,
-    description: tool.description ?? '',
+    description: descriptionOf(tool.description),
     inputSchema: schema.json,
     validate: schema.validate,
     sequential: false,
@@ -34,15 +47,48 @@ function fromAiTool(name: string, tool: AiTool): Tool {
     timeoutMs: undefined,
   }
   const execute = tool.execute as ((input: unknown, options: unknown) => unknown) | undefined
-  if (!execute) return { ...common, kind: 'external', provider: 'client', resultSchema: {}, needsApproval: () => false }
-  return {
-    ...common,
-    kind: 'local',
-    // A function may answer later; a decision cannot wait for it, so it counts as yes.
-    needsApproval: (args) => (typeof needsApproval === 'function' ? needsApproval(args, {}) !== false : needsApproval === true),
-    execute: (args, { callId, signal, deps }: ToolContext) =>
-      collect(execute(args, { toolCallId: callId, messages: [], abortSignal: signal, context: deps })),
+  const needsApproval = tool.needsApproval as boolean | Ask | undefined
+  if (execute)
+    return {
+      ...common,
+      kind: 'local',
+      needsApproval: (args) => (typeof needsApproval === 'function' ? asks(needsApproval, args) : needsApproval === true),
+      execute: (args, { callId, signal, deps }: ToolContext) =>
+        collect(execute(args, { toolCallId: callId, messages: [], abortSignal: signal, context: deps })),
+    }
+  if (needsApproval)
+    throw reject('tool_unsupported', `Tool ${name} asks for an approval and has nothing to run.`, {
+      path: `${name}.needsApproval`,
+      expected: '`execute` beside `needsApproval`, or neither',
+      hint: 'Leave out `needsApproval`: whoever answers the external call decides. Or give the tool an `execute`.',
+    })
+  return { ...common, kind: 'external', provider: 'client', resultSchema: {}, needsApproval: () => false }
+}
+
+type Ask = (input: unknown, options: unknown) => unknown
+
+/** A decision cannot wait for an answer that comes later, so a promise counts as yes; that it may reject concerns nobody. */
+function asks(needsApproval: Ask, args: JsonValue): boolean {
+  const answer = needsApproval(args, { toolCallId: '', messages: [], context: undefined })
+  quiet(answer)
+  return answer !== false
+}
+
+function descriptionOf(given: unknown): string {
+  if (typeof given !== 'function') return typeof given === 'string' ? given : ''
+  try {
+    const told: unknown = given({})
+    quiet(told)
+    return typeof told === 'string' ? told : ''
+  } catch {
+    // It wanted the context, which there is only while a run is going on.
+    return ''
   }
+}
+
+/** Takes the rejection of a promise nobody waits for. */
+function quiet(value: unknown): void {
+  if (typeof value === 'object' && value !== null) void Promise.resolve(value).catch(() => undefined)
 }
 
 /** A body may stream preliminary results: the last one counts. */

@@ -15,7 +15,7 @@ import type { Agent } from './agent.ts'
 import { recordedOptions } from './begin.ts'
 import { PAYLOAD_LIMIT, settle, settleUnknown } from './drafts.ts'
 import { type Executed, execute } from './execute.ts'
-import { advance, cancel, fail, type Plan } from './plan.ts'
+import { advance, cancel, fail, NO_SETTINGS, type Plan } from './plan.ts'
 import type { PlanEnvironment, Start } from './plan-calls.ts'
 
 export interface AttemptOptions {
@@ -104,7 +104,9 @@ class Attempt {
   #result(next: Next): AttemptEnd {
     if (next === 'superseded' || next === 'not-taken' || next === 'stopped') return { is: next }
     const end = this.#state?.runs.get(this.#o.runId)
-    return end ? { is: 'ended', end, ...(this.#thrown === undefined ? {} : { thrown: this.#thrown }) } : { is: 'superseded' }
+    if (!end) return { is: 'superseded' }
+    const threw = end.failure?.code === 'tool_threw' && this.#thrown !== undefined
+    return { is: 'ended', end, ...(threw ? { thrown: this.#thrown } : {}) }
   }
 
   /** Commits what `build` adds and everything that follows from it, then starts the effects that were dispatched. */
@@ -153,8 +155,8 @@ class Attempt {
         return await commit()
       } catch (error) {
         const { onWaiting, store } = this.#o
-        if (!onWaiting || this.#closing.aborted || !isThreadlogError(error, 'log_busy', 'log_full')) throw error
-        onWaiting(error)
+        if (this.#closing.aborted || !isThreadlogError(error, 'log_busy', 'log_full')) throw error
+        onWaiting?.(error)
         await store.clock.sleep(WAIT_MS, this.#closing)
       }
   }
@@ -250,7 +252,7 @@ class Attempt {
     const { agent, store } = this.#o
     const again: EventDraft = {
       type: 'model.requested/1',
-      data: { step: this.#state?.run?.step ?? 0, model: agent.model.modelId, settings_digest: Payload.of({}).digest },
+      data: { step: this.#state?.run?.step ?? 0, model: agent.model.modelId, settings_digest: NO_SETTINGS },
     }
     const next = await this.#commit((proposal) => proposal.add(failedEvent(proposal, outcome), again))
     if (next === 'model')

@@ -10,7 +10,7 @@ import {
   threadStatus,
   type Wait,
 } from '../projections/index.ts'
-import { type Agent, toolIdentity } from './agent.ts'
+import { type Agent, proposalDigest, toolIdentity } from './agent.ts'
 import { PAYLOAD_LIMIT } from './drafts.ts'
 import { abandonWaits } from './plan.ts'
 
@@ -151,7 +151,7 @@ const refused = (runId: string, tool: string): EventDraft => ({
     run_id: runId,
     failure: {
       code: 'deferred_surface_mismatch',
-      message: 'The agent no longer offers a tool that the suspended run waits for.',
+      message: 'The agent no longer offers a tool that the suspended run waits for, or no longer as it was approved.',
       retryable: false,
     },
     details: Payload.of({ tool }),
@@ -164,6 +164,9 @@ function surfaceMismatch(waits: readonly Wait[], agent: Agent): string | undefin
     const tool = agent.tools.get(item.tool_name)
     if (!tool && item.kind === 'external' && outcome?.failure) continue
     if (!tool || toolIdentity(tool) !== item.tool) return item.tool
+    // An approval is of a tool, arguments and a definition: of another definition nobody was asked.
+    if (item.kind === 'approval' && proposalDigest(tool, item.arguments.value as JsonObject) !== item.proposal_digest)
+      return item.tool
   }
   return undefined
 }

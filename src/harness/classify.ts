@@ -8,7 +8,8 @@ import {
 } from '../continuations/index.ts'
 import { parseArgs, type ToolCallPart, type ToolRetry } from '../messages/index.ts'
 import { type Agent, QUESTION_TOOL } from './agent.ts'
-import type { Tool, ToolIssue } from './tool.ts'
+import { errorName } from './error-name.ts'
+import type { Tool, ToolIssue, Validated } from './tool.ts'
 
 /** What the current surface says about a call, before anything is run. */
 export type Classified =
@@ -29,11 +30,23 @@ export function classify(agent: Agent, call: ToolCallPart, approval?: Approval):
   const parsed = approval?.overrideArgs ? { ok: true as const, value: approval.overrideArgs } : parseArgs(call)
   if (!parsed.ok) return { do: 'retry', cause: 'validation_error', content: 'The arguments are not a JSON object.' }
   if (tool.kind === 'external') return external(tool, parsed.value)
-  const validated = tool.validate(parsed.value)
+  const checked = check(tool, parsed.value, approval !== undefined)
+  if ('failure' in checked) return { do: 'fail', content: checked.failure }
+  const { validated, asks } = checked
   if (!validated.ok) return { do: 'retry', cause: 'validation_error', content: invalidArguments(validated.issues) }
-  if (!approval && tool.needsApproval(validated.value))
+  if (asks)
     return { do: 'defer', tool, args: parsed.value, kind: 'approval', provider: HUMAN_PROVIDER, schemaId: APPROVAL_SCHEMA }
   return { do: 'dispatch', tool, args: validated.value, approved: approval !== undefined }
+}
+
+/** The tool's own code about its arguments. What it throws is its fault, not the model's and not the run's: the call fails. */
+function check(tool: Tool, args: JsonObject, approved: boolean): { validated: Validated; asks: boolean } | { failure: string } {
+  try {
+    const validated = tool.validate(args)
+    return { validated, asks: !approved && validated.ok && tool.needsApproval(validated.value) }
+  } catch (error) {
+    return { failure: `The tool could not check its arguments (${errorName(error)}).` }
+  }
 }
 
 /** External calls are not validated against their schema (settled list §3); questions must be well-formed to be shown. */

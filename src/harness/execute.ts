@@ -1,5 +1,6 @@
-import { type Clock, errorClass, isThreadlogError, type JsonValue, MAX_TIMER_MS, Payload, toJson } from '../base/index.ts'
+import { type Clock, isThreadlogError, type JsonValue, MAX_TIMER_MS, Payload, toJson } from '../base/index.ts'
 import { PAYLOAD_LIMIT } from './drafts.ts'
+import { errorName } from './error-name.ts'
 import type { Start } from './plan-calls.ts'
 
 /** What became of one dispatched call. */
@@ -57,10 +58,4 @@ function returned(value: unknown): Executed {
     if (isThreadlogError(error, 'json_invalid')) return failed('result_not_json', false)
     throw error
   }
-}
-
-/** The class of an error: all of it that may reach a model or the log. */
-export function errorName(error: unknown): string {
-  const name = errorClass(error) ?? typeof error
-  return /^[A-Za-z][A-Za-z0-9_]{0,63}$/.test(name) ? name : 'Error'
 }

@@ -5,6 +5,9 @@ import { compose, MAX_OUTPUT_RETRIES, MAX_TOOL_RETRIES, settleByWait, settleUnkn
 import { claimedAnswer, openBatchCalls, type PlanEnvironment, planCalls, type Start } from './plan-calls.ts'
 import { suspend } from './suspend.ts'
 
+/** Digest of the settings of a request; there are none yet. */
+export const NO_SETTINGS = Payload.of({}).digest
+
 /** Model requests per run before it fails (settled list §2). */
 const MAX_STEPS = 1000
 
@@ -30,7 +33,7 @@ export function advance(before: Proposal, env: PlanEnvironment): Plan {
   if (!last)
     return ended(fail(composed, { code: 'agent_run_failed', message: 'There is neither input nor history to go on from.' }))
   if (last.role === 'request') return { proposal: composed, starts: [], next: 'model' }
-  return finish(composed, messageOf(last) as ResponseMessage)
+  return finish(composed, messageOf(last) as ResponseMessage, env)
 }
 
 const ended = (proposal: Proposal): Plan => ({ proposal, starts: [], next: 'ended' })
@@ -70,8 +73,11 @@ function exhaustion(state: ThreadState): Failing | undefined {
 }
 
 /** A response without open calls: an answer, a provider's pause, or nothing at all. */
-function finish(proposal: Proposal, response: ResponseMessage): Plan {
-  if (response.state === 'suspended') return { proposal, starts: [], next: 'model' }
+function finish(proposal: Proposal, response: ResponseMessage, env: PlanEnvironment): Plan {
+  if (response.state === 'suspended') {
+    const data = { step: nextStep(proposal.state), model: env.agent.model.modelId, settings_digest: NO_SETTINGS }
+    return { proposal: proposal.add({ type: 'model.requested/1', data }), starts: [], next: 'model' }
+  }
   const run = proposal.state.run
   const text = response.parts.flatMap((part) => (part.part_kind === 'text' ? [part.content] : [])).join('')
   if (text !== '' && run)

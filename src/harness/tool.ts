@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type JsonObject, type JsonValue, reject } from '../base/index.ts'
+import { HUMAN_PROVIDER } from '../continuations/index.ts'
 
 /** What a tool body is given beside its arguments. */
 export interface ToolContext {
@@ -59,9 +60,16 @@ export function checkToolName(name: string): void {
 }
 
 /** JSON Schema of a zod type, as models and result ids want it. */
-export const jsonSchema = (type: z.ZodType, io: 'input' | 'output'): JsonObject => {
-  const { $schema: _, ...schema } = z.toJSONSchema(type, { io }) as JsonObject
-  return schema
+export function jsonSchema(type: z.ZodType, io: 'input' | 'output'): JsonObject {
+  try {
+    const { $schema: _, ...schema } = z.toJSONSchema(type, { io }) as JsonObject
+    return schema
+  } catch {
+    throw reject('tool_schema_unsupported', 'A schema of the tool has no JSON form, so no model can be told of it.', {
+      path: io,
+      expected: 'types that JSON has: no dates, maps, functions or transforms without an input form',
+    })
+  }
 }
 
 const issuesOf = (issues: readonly z.core.$ZodIssue[]): ToolIssue[] =>
@@ -126,10 +134,10 @@ export function externalTool<Input extends z.ZodType, Result extends z.ZodType>(
   deadlineMs?: number
 }): Tool {
   checkToolName(o.name)
-  if (!/^[a-z][a-z0-9_.-]{0,127}$/.test(o.provider))
+  if (!/^[a-z][a-z0-9_.-]{0,127}$/.test(o.provider) || o.provider === HUMAN_PROVIDER)
     throw reject('provider_name_invalid', 'The provider name is not usable.', {
       path: 'provider',
-      expected: 'a–z, then up to 127 of a–z, 0–9, `_`, `.`, `-`',
+      expected: 'a–z, then up to 127 of a–z, 0–9, `_`, `.`, `-`; not `human`, which is the provider of approvals and answers',
     })
   const { result } = o
   return {

@@ -13,6 +13,16 @@ export interface DecisionContext {
   readonly commandId?: string | null
 }
 
+/** A proposal may come to nothing: what it adds must not get into the arrays that accepted states share. */
+const fork = (state: ThreadState): ThreadState => ({
+  ...state,
+  history: state.history.fork(),
+  runs: state.runs.fork(),
+  invocations: state.invocations.fork(),
+  commands: state.commands.fork(),
+  closedWaits: state.closedWaits.fork(),
+})
+
 /** Events decided so far and the state they lead to, so that the next decision of the same commit sees the former ones. */
 export class Proposal {
   readonly context: DecisionContext
@@ -26,7 +36,7 @@ export class Proposal {
   }
 
   static on(state: ThreadState, context: DecisionContext): Proposal {
-    return new Proposal(context, [], state)
+    return new Proposal(context, [], fork(state))
   }
 
   /** The proposal with these events added. Pure: `this` stays as it is. */

@@ -14,6 +14,7 @@ export class Tail {
   readonly #stop = new AbortController()
   readonly #streams = new Map<StreamKey, Set<Listener>>()
   readonly #all = new Set<Listener>()
+  readonly #ending = new Set<() => void>()
   readonly #done: Promise<void>
   /** Behind the last event told; empty before the first. */
   readonly #next = new Map<number, bigint>()
@@ -22,6 +23,7 @@ export class Tail {
   constructor(log: EventLog) {
     this.#done = this.#follow(log).finally(() => {
       this.#closed = true
+      for (const listener of this.#ending) listener()
     })
   }
 
@@ -57,6 +59,13 @@ export class Tail {
   /** Resolves when following has ended, by `close` or because the log failed. */
   get ended(): Promise<void> {
     return this.#done
+  }
+
+  /** Calls `listener` when following ends; at once if it has. The answer takes it back. */
+  onEnd(listener: () => void): () => void {
+    if (this.#closed) listener()
+    else this.#ending.add(listener)
+    return () => this.#ending.delete(listener)
   }
 
   /** Listens to one stream, or to all (`undefined`), from now on. The answer stops it. Listeners must not throw. */

@@ -105,12 +105,32 @@ describe('command line', () => {
     }
   })
 
-  // AbortSignal.timeout takes more than 2^31 − 1 ms for one, and throws above 2^53.
+  // AbortSignal.timeout takes more than 2^31 − 1 ms for one, and throws above 2^53 and for fractions: after the result was published.
   test.each(['30d', `${'9'.repeat(30)}d`])('a timeout of %s is not over at once', async (timeout) => {
     const file = await changed()
     const args = ['results', 'send', '--provider', 'payouts', '--external-id', 'x', '--result', '1', '--timeout', timeout]
     const ran = await command([...args, '--log', `sqlite:${file}`], 200)
     expect({ code: ran.code, err: ran.err }).toEqual({ code: 0, err: '' })
+  })
+
+  test('a fraction of a millisecond is a timeout', async () => {
+    const file = await changed()
+    const args = [
+      'results',
+      'send',
+      '--provider',
+      'payouts',
+      '--external-id',
+      'x',
+      '--result',
+      '1',
+      '--timeout',
+      '0.5ms',
+      '--json',
+    ]
+    const ran = await command([...args, '--log', `sqlite:${file}`])
+    expect(ran.code).toBe(3)
+    expect(JSON.parse(ran.err)).toMatchObject({ error: { code: 'timeout' } })
   })
 
   test('a module that is none is refused without its text', async () => {

@@ -7,7 +7,7 @@ import { canonicalJson, fatal, isThreadlogError } from '../../src/base/index.ts'
 import { type LogBackend, openMemoryLog, openSqliteLog, type TopicRecord, type Topics } from '../../src/log/index.ts'
 import { IntakeRig, payout, withTopics } from '../engine/intake-rig.ts'
 
-const RUNS = Math.ceil(Number(process.env['THREADLOG_PROP_RUNS'] ?? 1_500) / 5)
+const RUNS = Math.ceil(Number(process.env['THREADLOG_PROP_RUNS'] ?? 3_000) / 10)
 
 interface Sent {
   wait: number

@@ -8,7 +8,7 @@ import { storyOf } from './support/story.ts'
 import { World } from './support/world.ts'
 
 /** Worlds to play: up to `STEPS` steps of three processes on one thread, then rest. */
-const RUNS = Number(process.env['THREADLOG_PROP_RUNS'] ?? 2_000)
+const RUNS = Number(process.env['THREADLOG_PROP_RUNS'] ?? 3_000)
 const SEED = process.env['THREADLOG_PROP_SEED'] === undefined ? undefined : Number(process.env['THREADLOG_PROP_SEED'])
 const STEPS = 70
 /** Worlds after which everything should have happened. */

@@ -17,33 +17,44 @@ export function engineCommand(program: Command, session: Session): void {
     .argument('<module>', 'module that exports `agents`, or an agent as default')
     .option('--app <application>', 'application of results that name none', 'default')
     .option('--concurrency <count>', 'runs at once', count(1), 64)
-    .option('--http [port]', 'also take results by POST /results on this host (any free port if none is given); token: THREADLOG_TOKEN, or made')
+    .option(
+      '--http [port]',
+      'also take results by POST /results on this host (any free port if none is given); token: THREADLOG_TOKEN, or made',
+    )
     .addHelpText(
       'after',
       '\nSIGINT and SIGTERM let what is in flight settle and end it with 130 and 143; a second one ends it at once.',
     )
-  action<{ app: string; concurrency: number; http?: true | string }, [string]>(command, session, async ({ io, log, signal }, o, path) => {
-    const agents = await loadAgents(path)
-    const threads = await openThreadlog({ log: log as 'memory', application: o.app, agents })
-    try {
-      const { concurrency, http } = o
-      const engine = await threads.serve({
-        concurrency,
-        ...(http === undefined ? {} : { http: http === true ? {} : { port: portOf(http) } }),
-        onProblem: ({ where, code, message }) => io.note(visible(`problem: ${where}: ${message} (${code})`)),
-      })
-      const names = agents.map(({ name, revision }) => `${name}@${revision}`).join(', ')
-      if (engine.http) {
-        const token = process.env['THREADLOG_TOKEN'] === undefined ? engine.http.token : 'in THREADLOG_TOKEN'
-        io.note(`results: POST ${engine.http.url}/results, token ${token}`)
+  action<{ app: string; concurrency: number; http?: true | string }, [string]>(
+    command,
+    session,
+    async ({ io, log, signal }, o, path) => {
+      const agents = await loadAgents(path)
+      const threads = await openThreadlog({ log: log as 'memory', application: o.app, agents })
+      try {
+        const { concurrency, http } = o
+        const engine = await threads.serve({
+          concurrency,
+          ...(http === undefined ? {} : { http: http === true ? {} : { port: portOf(http) } }),
+          onProblem: ({ where, code, message }) => io.note(visible(`problem: ${where}: ${message} (${code})`)),
+        })
+        const names = agents.map(({ name, revision }) => `${name}@${revision}`).join(', ')
+        if (engine.http) {
+          const token = process.env['THREADLOG_TOKEN'] === undefined ? engine.http.token : 'in THREADLOG_TOKEN'
+          io.note(`results: POST ${engine.http.url}/results, token ${token}`)
+        }
+        io.note(visible(`ready: ${names} on ${log}, application ${o.app}`))
+        const stopped = new Promise<void>((resolve) =>
+          signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve()),
+        )
+        const failure = await Promise.race([stopped, engine.failed])
+        if (failure !== undefined) throw failure
+        return EXIT.done
+      } finally {
+        await threads.close()
       }
-      io.note(visible(`ready: ${names} on ${log}, application ${o.app}`))
-      await new Promise<void>((resolve) => (signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve())))
-      return EXIT.done
-    } finally {
-      await threads.close()
-    }
-  })
+    },
+  )
 }
 
 function portOf(text: string): number {

@@ -1,8 +1,9 @@
 import { type Command, Option } from 'commander'
-import { type JsonObject, MAX_TIMER_MS } from '../../base/index.ts'
+import type { JsonObject } from '../../base/index.ts'
 import { decodeReceipt, type Receipt } from '../../continuations/index.ts'
 import type { Delivery, LogBackend, Positions } from '../../log/index.ts'
 import type { Context } from '../context.ts'
+import { after } from '../deadline.ts'
 import { EXIT, timedOut, usage } from '../errors.ts'
 import { endOfTopic, followTopic } from '../follow.ts'
 import { durationText, parseDuration } from '../format.ts'
@@ -115,7 +116,7 @@ async function receiptOf(
   from: Positions,
   timeout: number,
 ): Promise<Receipt | undefined> {
-  const late = AbortSignal.timeout(Math.min(timeout, MAX_TIMER_MS))
+  const late = after(timeout)
   const signal = AbortSignal.any([stop, late])
   for await (const { value } of followTopic(backend, 'receipts', from, { io, signal })) {
     const receipt = readReceipt(value)

@@ -1,9 +1,10 @@
 import type { Command } from 'commander'
-import { type JsonObject, MAX_TIMER_MS, Payload } from '../../base/index.ts'
+import { type JsonObject, Payload } from '../../base/index.ts'
 import type { ThreadKey } from '../../events/index.ts'
 import type { LogBackend, RecordedEvent } from '../../log/index.ts'
 import { verifyRecords } from '../../projections/index.ts'
 import type { Context } from '../context.ts'
+import { after } from '../deadline.ts'
 import { EXIT, timedOut, usage } from '../errors.ts'
 import { followEvents } from '../follow.ts'
 import { counted, durationText, isoTime, parseDuration } from '../format.ts'
@@ -176,7 +177,7 @@ function summary(ref: ThreadRef, records: readonly RecordedEvent[]): string {
 }
 
 async function follow(context: Context, backend: LogBackend, ref: ThreadRef, o: Options): Promise<number> {
-  const late = o.timeout === undefined ? undefined : AbortSignal.timeout(Math.min(o.timeout, MAX_TIMER_MS))
+  const late = o.timeout === undefined ? undefined : after(o.timeout)
   const signal = late ? AbortSignal.any([context.signal, late]) : context.signal
   const isWanted = typeFilter(o.types)
   const isLast = o.until ? typeFilter(o.until) : () => false

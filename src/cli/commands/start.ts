@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander'
-import { MAX_TIMER_MS } from '../../base/index.ts'
 import { openThreadlog, type RunHandle, type RunResult } from '../../engine/index.ts'
 import { threadName } from '../../events/index.ts'
 import type { Context } from '../context.ts'
+import { after } from '../deadline.ts'
 import { EXIT, timedOut, usage } from '../errors.ts'
 import { durationText, parseDuration } from '../format.ts'
 import { action, parsed, type Session } from '../options.ts'
@@ -59,7 +59,7 @@ async function started(context: Context, { runId, key }: RunHandle): Promise<num
 
 /** The end of the run; undefined when interrupted. @throws ThreadlogError `timeout` */
 async function ending(context: Context, run: RunHandle, timeout: number | undefined): Promise<RunResult | undefined> {
-  const late = timeout === undefined ? undefined : AbortSignal.timeout(Math.min(timeout, MAX_TIMER_MS))
+  const late = timeout === undefined ? undefined : after(timeout)
   try {
     return await run.result({ signal: late ? AbortSignal.any([context.signal, late]) : context.signal })
   } catch (error) {

@@ -1,4 +1,4 @@
-import { readFileSync, readlinkSync } from 'node:fs'
+import { existsSync, readFileSync, readlinkSync } from 'node:fs'
 
 /** A process as this host can tell it from every other: start time is in clock ticks since boot. */
 export interface ProcessIdentity {
@@ -16,7 +16,21 @@ export function thisProcess(): ProcessIdentity {
 export function isGone(identity: ProcessIdentity): boolean {
   const host = hostIdentity()
   if (host === '' || identity.host !== host || identity.startTime === '') return false
-  return startTimeOf(identity.pid) !== identity.startTime
+  const found = startTimeOf(identity.pid)
+  // A system that hides other users' processes says nothing about them.
+  if (found === '' || (found === undefined && mayBeAlive(identity.pid))) return false
+  return found !== identity.startTime
+}
+
+/** Asks the kernel by signal 0: only `ESRCH` says that there is no such process. A zombie still answers, and counts as gone. */
+function mayBeAlive(pid: number): boolean {
+  if (existsSync(`/proc/${pid}/stat`)) return false
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH'
+  }
 }
 
 function hostIdentity(): string {

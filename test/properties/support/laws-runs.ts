@@ -52,6 +52,15 @@ export const answersAreRead: Law = function* ({ events, end }) {
   }
 }
 
+/** What was on its way may still fail the run; the run itself goes nowhere any more. */
+export const cancelsAreObeyed: Law = function* ({ events, at }) {
+  for (const event of events) {
+    if (event.type !== 'run.completed/1' && event.type !== 'run.suspended/1') continue
+    const { run } = at(event.version - 1)
+    if (run?.runId === event.data.run_id && run.cancel) yield `${event.data.run_id} was told to stop, and then: ${event.type}`
+  }
+}
+
 export const revisionsKeepWhatWasSaid: Law = function* ({ events, at }) {
   for (const { type, version } of events) {
     if (type !== 'history.revised/1') continue

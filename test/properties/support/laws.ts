@@ -25,6 +25,7 @@ export const LAWS: Readonly<Record<string, Law>> = {
   'runs begin in the order they were asked for': runs.runsBeginInTheirTurn,
   'an input is read by the model once': runs.inputsAreReadOnce,
   'an answer that was claimed is read by the model': runs.answersAreRead,
+  'a run that was told to stop neither completes nor suspends': runs.cancelsAreObeyed,
   'another system prompt changes nothing else of the history': runs.revisionsKeepWhatWasSaid,
   'nothing a process does for a thread fails with an error': waits.nothingDies,
 }
