@@ -105,6 +105,8 @@ export class ReceiptQueue {
       .catch(failed)
       .finally(() => {
         this.#writing = undefined
+        // Something may have been finished between the last look and now.
+        if (this.#finished().length > 0) this.#write()
       })
   }
 

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { afterAll, expect, it, vi } from 'vitest'
 import { z } from 'zod'
-import { Child } from '../../examples/support/child.ts'
+import { Child, type Line } from '../../examples/support/child.ts'
 import { hasPython } from '../../examples/support/python.ts'
 import { defineAgent, externalTool, openThreadlog } from '../../src/index.ts'
 import { scriptedModel } from '../../src/models/index.ts'
@@ -60,15 +60,16 @@ it('the payout process leaves alone what was cancelled', { timeout: 60_000 }, as
   await threads.thread('order_1').cancel()
   await threads.serve()
 
-  const lines: string[] = []
+  const accepted = (line: Line) => String(line['text']).endsWith(' accepted')
   const payouts = new Child('payouts.py', 'python3', [example('payouts.py'), file], {}, dir)
-  await payouts.says('text', (line) => lines.push(String(line['text'])) > 0 && String(line['text']).endsWith(' accepted'))
-  // Started again, it finds nothing to do: the receipt says so.
+  await payouts.says('text', accepted)
   await payouts.kill()
+  // Started again, it finds nothing to do: the receipt says so.
   const again = new Child('payouts.py', 'python3', [example('payouts.py'), file], {}, dir)
-  await again.says('text', (line) => lines.push(String(line['text'])) > 0 && String(line['text']).endsWith(' accepted'))
+  await again.says('text', accepted)
   await again.kill()
-  expect(lines.filter((line) => line.startsWith('pay '))).toEqual(["pay {'to': 'second'}"])
+  const paid = [...payouts.lines, ...again.lines].map((line) => String(line['text'])).filter((text) => text.startsWith('pay '))
+  expect(paid).toEqual(["pay {'to': 'second'}"])
   using db = new DatabaseSync(file, { readOnly: true })
   expect(db.prepare('SELECT count(*) AS n FROM threadlog_results').get()).toEqual({ n: 1 })
 })
