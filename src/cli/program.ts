@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
+import { cancelCommand } from './commands/cancel.ts'
 import { answerCommand, approveCommand, denyCommand } from './commands/decide.ts'
 import { engineCommand } from './commands/engine.ts'
 import { replayCommand } from './commands/replay.ts'
@@ -60,6 +61,7 @@ export function buildProgram(session: Session): Command {
   runCommand(program, session)
   startCommand(program, session)
   engineCommand(program, session)
+  cancelCommand(program, session)
   program.commandsGroup('Look:')
   threadsCommand(program, session)
   showCommand(program, session)
