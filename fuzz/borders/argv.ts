@@ -196,6 +196,7 @@ const COMMANDS: Record<string, Shape> = {
       '--follow': true,
     },
   },
+  cancel: { arguments: [thread], options: { ...scope, '--reason': payload, '--command-id': word } },
   wait: { arguments: [wait], options: { ...shows, ...told } },
   approve: { arguments: [wait], options: { ...quoted, ...told, '--reason': payload, '--override-args': payload, '--yes': true } },
   deny: { arguments: [wait], options: { ...quoted, '--reason': payload } },
@@ -246,7 +247,7 @@ const GLOBAL: Record<string, Values | true> = {
 }
 
 /** Commands that change the log, or may make one. */
-export const WRITING = new Set(['approve', 'deny', 'answer', 'results', 'run', 'start', 'engine'])
+export const WRITING = new Set(['approve', 'deny', 'answer', 'cancel', 'results', 'run', 'start', 'engine'])
 
 export function cliCase(random: Random): CliCase {
   const process = random.once(80)
