@@ -15,14 +15,18 @@ test('the last result of a batch joins the commit that resumes the run, under th
   const waits = []
   for await (const wait of threads.waits({ follow: true })) if (waits.push(wait) === 2) break
   const [external, approval] = waits[0]?.kind === 'external' ? waits : waits.toReversed()
-  expect((await threads.submit({ provider: 'outside', continuation_id: external?.id ?? '', result: { ok: true } })).verdict).toBe('accepted')
+  expect((await threads.submit({ provider: 'outside', continuation_id: external?.id ?? '', result: { ok: true } })).verdict).toBe(
+    'accepted',
+  )
   expect((await threads.approve(approval?.id ?? '', { by: 'lead' })).verdict).toBe('accepted')
   expect((await run.result()).output).toBe('done')
   const records = await eventsOf(threads, 'thread_a')
   const completed = records.flatMap(({ event }) => (event?.type === 'continuation.completed/1' ? [event] : []))
   expect(completed.map((event) => event.commit.size)).toEqual([1, 6])
   expect(completed[1]).toMatchObject({ actor: { kind: 'human', id: 'lead' }, run_id: null, attempt: null })
-  const started = records.find(({ event }) => event?.commit.id === completed[1]?.commit.id && event?.type === 'run.started/1')?.event
+  const started = records.find(
+    ({ event }) => event?.commit.id === completed[1]?.commit.id && event?.type === 'run.started/1',
+  )?.event
   expect(started).toMatchObject({ actor: { kind: 'engine' }, attempt: 1 })
   const live = await threads.store.fold(threads.thread('thread_a').stream)
   expect(stateHash(foldStream(records).state)).toBe(stateHash(live.state))
