@@ -123,7 +123,8 @@ const isMisread = (error: unknown): boolean =>
 async function asProcess(args: string[]): Promise<Ran> {
   // What a system cannot pass on as arguments.
   const sayable = args.map((arg) => arg.toWellFormed().replaceAll('\0', ''))
-  const follows = sayable.includes('--follow') || sayable.includes('engine') || sayable.includes('--wait')
+  const follows =
+    sayable.includes('--follow') || sayable.includes('results') || sayable.includes('engine') || sayable.includes('--wait')
   if (follows) return command(args, INTERRUPT)
   const { code, out, err } = await runProcess(sayable, { env: { FORCE_COLOR: '0' } })
   return { code: code ?? undefined, out, err }

@@ -1,9 +1,15 @@
+import { reject } from '../base/index.ts'
 import type { StreamKey } from '../events/index.ts'
 import { cancel } from '../harness/index.ts'
 import { type Decision, Proposal, type RunState, type ThreadState, type ThreadStore } from '../projections/index.ts'
 import type { Runner } from './runner.ts'
 
 const ACTOR = { kind: 'api', id: '', source: 'cancel' }
+
+/** Characters of a reason. */
+const MAX_REASON = 2048
+/** Queued runs that one commit ends. */
+const QUEUED_AT_ONCE = 50
 
 /** How long an owner has to cut its run before any node may, in milliseconds (design §7). */
 export const CANCEL_GRACE_MS = 30_000
@@ -55,14 +61,21 @@ export async function cancelThread(
   reason: string,
   commandId: string | null,
 ): Promise<void> {
-  await store.commit(stream, (state) => {
+  if (reason.length > MAX_REASON)
+    throw reject('reason_too_long', 'The reason is too long.', { path: 'reason', expected: `at most ${MAX_REASON} characters` })
+  let left = 0
+  const decide = (state: ThreadState): Decision | undefined => {
     const { run } = state
+    left = 0
     if (run?.status === 'running') return cancelRequest(store, stream, run, reason, commandId)
     const context = { stream, now: store.clock.now(), actor: ACTOR, runId: run?.runId ?? null, attempt: null, commandId }
     let proposal = Proposal.on(state, context)
     if (run) proposal = cancel(proposal, reason)
-    for (const queued of state.requested)
+    left = Math.max(0, state.requested.length - QUEUED_AT_ONCE)
+    for (const queued of state.requested.slice(0, QUEUED_AT_ONCE))
       proposal = proposal.add({ type: 'run.cancelled/1', data: { run_id: queued.runId, reason } })
     return { drafts: proposal.drafts, context }
-  })
+  }
+  do await store.commit(stream, decide)
+  while (left > 0)
 }

@@ -1,4 +1,4 @@
-import { errorClass, isThreadlogError, type ThreadlogError } from '../base/index.ts'
+import { errorClass, isThreadlogError, reject, type ThreadlogError } from '../base/index.ts'
 import type { SubmitDeps, Validators } from '../continuations/index.ts'
 import type { StreamKey } from '../events/index.ts'
 import type { Agent, AttemptEnd } from '../harness/index.ts'
@@ -82,6 +82,7 @@ export class Engine implements AsyncDisposable {
   }
 
   async start(): Promise<void> {
+    if (!(this.#concurrency >= 1)) throw reject('concurrency_invalid', 'An engine needs to run something.', { path: 'concurrency', expected: 'a number from 1 on' })
     if (this.#o.http) this.#http = await (await import('./http.ts')).serveHttp(this.#o.http, this.#d.settle)
     this.#unlisten = this.#d.tail.on(undefined, ({ stream, event }) => {
       if (!event || !WAKING.has(event.type)) return

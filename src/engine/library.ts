@@ -35,6 +35,8 @@ export async function runInProcess(
       const state = await store.load(stream)
       const status = threadStatus(state)
       if (o.signal?.aborted) throw aborted()
+      const goesOn = status === 'running' || (status === 'resolved' && o.input === undefined)
+      if (goesOn && state.run?.agent.name !== agent.name) throw mismatch(state, agent)
       if (status === 'running') {
         const end = await takeOver(deps, state, agent, drive)
         if (o.input === undefined) return await ended(deps, stream, end)
@@ -50,6 +52,14 @@ export async function runInProcess(
 }
 
 const aborted = (): ThreadlogError => reject('aborted', 'The signal was aborted before the run began.')
+
+const mismatch = (state: ThreadState, agent: Agent): ThreadlogError =>
+  reject('agent_mismatch', 'The run to go on with is of another agent.', {
+    path: 'agent',
+    expected: state.run?.agent.name ?? '',
+    details: { given: agent.name },
+    hint: 'Run that agent, or cancel the thread first.',
+  })
 
 const busy = (message: string): ThreadlogError => retryLater('run_active', message, { hint: 'Wait for it to end, or cancel it.' })
 

@@ -90,7 +90,8 @@ export class Runner {
     return this.#drive(stream, run.runId, run.attempt + 1, agent, o, (proposal) => {
       const now = proposal.state.run
       const same = now?.status === 'running' && now.runId === run.runId && now.attempt === run.attempt
-      return same ? recover(proposal, this.#o.owner, why) : undefined
+      // Who may take the run up again does not change: an engine's run stays an engine's.
+      return same ? recover(proposal, { id: this.#o.owner.id, kind: run.owner.kind }, why) : undefined
     })
   }
 

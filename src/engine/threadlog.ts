@@ -72,7 +72,7 @@ export class Threadlog implements AsyncDisposable {
   /** Agents given to `run` or `stream`: their tools' results are checked too. */
   readonly #guests = new Set<Agent>()
   readonly #tail: Tail
-  readonly #active = new Set<string>()
+  readonly #active: Set<string>
   readonly #library: Runner
   readonly #engines = new Set<Engine>()
   /** What `serve` was given beside the agents' own checks. */
@@ -87,7 +87,11 @@ export class Threadlog implements AsyncDisposable {
     this.#clock = clock
     this.#ids = ids
     this.#ownsBackend = typeof o.log !== 'object'
-    for (const agent of o.agents ?? []) this.#agents.set(agent.name, agent)
+    this.#active = activeRuns(backend)
+    for (const agent of o.agents ?? []) {
+      if (this.#agents.has(agent.name)) throw reject('agent_duplicate', 'Two agents have the same name.', { path: 'agents', expected: 'a name for each' })
+      this.#agents.set(agent.name, agent)
+    }
     this.#tail = new Tail(backend.events)
     this.#library = this.#runner('library')
   }
@@ -269,6 +273,15 @@ export class Threadlog implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }
+}
+
+const actives = new WeakMap<LogBackend, Set<string>>()
+
+/** Runs that this process drives on a log, whoever of it opened the log: all of them are one owner. */
+function activeRuns(backend: LogBackend): Set<string> {
+  const active = actives.get(backend) ?? new Set()
+  actives.set(backend, active)
+  return active
 }
 
 /** The new thread of a command: the same command, the same thread. */

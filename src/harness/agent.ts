@@ -44,8 +44,21 @@ export function defineAgent(o: {
     if (tools.has(tool.name)) throw reject('tool_duplicate', `Two tools are called ${tool.name}.`, { path: 'tools' })
     tools.set(tool.name, tool)
   }
+  checkSystem(o.system)
   const system = o.system === undefined ? [] : typeof o.system === 'string' ? [o.system] : [...o.system]
   return { name: o.name, revision: o.revision, model: o.model, system, tools }
+}
+
+const MAX_SYSTEM_BYTES = 65_536 - 8_192
+
+function checkSystem(system: string | readonly string[] | undefined): void {
+  const blocks = system === undefined ? [] : [system].flat()
+  const usable = blocks.every((block) => typeof block === 'string' && block.isWellFormed())
+  if (usable && Buffer.byteLength(blocks.join('')) <= MAX_SYSTEM_BYTES) return
+  throw reject('agent_invalid', 'The system prompt is not usable.', {
+    path: 'system',
+    expected: `well-formed text, or a list of it, of at most ${MAX_SYSTEM_BYTES} bytes in all`,
+  })
 }
 
 /** Stable identity of a tool: what a deferred request is compared by (settled list A5). */

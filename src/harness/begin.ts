@@ -1,4 +1,4 @@
-import { type JsonObject, type JsonValue, Payload, reject } from '../base/index.ts'
+import { isThreadlogError, type JsonObject, type JsonValue, Payload, reject, toJson } from '../base/index.ts'
 import type { EventDraft, Owner, ThreadKey, ToolRecovery } from '../events/index.ts'
 import { checkThreadId, isoTimestamp, type RequestMessage, systemPromptPart } from '../messages/index.ts'
 import {
@@ -11,7 +11,7 @@ import {
   type Wait,
 } from '../projections/index.ts'
 import { type Agent, proposalDigest, toolIdentity } from './agent.ts'
-import { PAYLOAD_LIMIT } from './drafts.ts'
+import { PAYLOAD_LIMIT, userPart } from './drafts.ts'
 import { abandonWaits } from './plan.ts'
 
 /** Options of a run that are recorded: a recovery in another process must know them. */
@@ -53,6 +53,7 @@ export function open(proposal: Proposal, key: ThreadKey): Proposal {
 /** Records that a run is wanted. The same command id asks once. @throws ThreadlogError `input_too_large` */
 export function request(proposal: Proposal, r: RunRequest): Proposal {
   if (r.commandId !== null && proposal.state.commands.has(r.commandId)) return proposal
+  checkRequest(r)
   const input = r.input === null ? null : Payload.of(r.input)
   if (input && input.bytes.byteLength > PAYLOAD_LIMIT - 4096)
     throw reject('input_too_large', 'The input is too large for one event.', {
@@ -72,6 +73,26 @@ function supersede(proposal: Proposal): Proposal {
   if (!suspended) return proposal
   const reason = 'superseded by new input'
   return abandonWaits(proposal).add({ type: 'run.cancelled/1', data: { run_id: suspended.runId, reason } })
+}
+
+/** What would keep the run from ever beginning is refused before it is recorded. */
+function checkRequest({ agent, input, options }: RunRequest): void {
+  if (typeof agent !== 'string' || agent.trim() === '' || !agent.isWellFormed())
+    throw reject('agent_invalid', 'The run names no agent.', { path: 'agent', expected: 'the name of an agent' })
+  if (!['never', 'declared', 'always'].includes(options.toolRecovery))
+    throw reject('option_invalid', 'There is no such recovery of tools.', { path: 'toolRecovery', expected: 'never, declared or always' })
+  if (!['throw', 'return'].includes(options.toolErrors))
+    throw reject('option_invalid', 'There is no such handling of tool errors.', { path: 'toolErrors', expected: 'throw or return' })
+  if (input === null) return
+  try {
+    userPart(toJson(input), 0)
+  } catch (error) {
+    if (!isThreadlogError(error)) throw error
+    throw reject('input_invalid', 'The input is not the content of a user message.', {
+      path: 'input',
+      expected: 'text, or a list of text and content items (image-url, binary, …)',
+    })
+  }
 }
 
 /** The options as recorded, or the engine's defaults. */

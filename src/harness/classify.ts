@@ -43,10 +43,17 @@ export function classify(agent: Agent, call: ToolCallPart, approval?: Approval):
 function check(tool: Tool, args: JsonObject, approved: boolean): { validated: Validated; asks: boolean } | { failure: string } {
   try {
     const validated = tool.validate(args)
-    return { validated, asks: !approved && validated.ok && tool.needsApproval(validated.value) }
+    return { validated, asks: !approved && validated.ok && isYes(tool.needsApproval(validated.value)) }
   } catch (error) {
     return { failure: `The tool could not check its arguments (${errorName(error)}).` }
   }
+}
+
+/** A decision cannot wait: an answer that is to come later counts as yes, and nobody misses its rejection. */
+function isYes(answer: unknown): boolean {
+  if (typeof answer !== 'object' || answer === null || !('then' in answer)) return answer === true
+  void Promise.resolve(answer).catch(() => undefined)
+  return true
 }
 
 /** External calls are not validated against their schema (settled list §3); questions must be well-formed to be shown. */
