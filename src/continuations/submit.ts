@@ -50,9 +50,11 @@ export interface Settled {
 /** Finds the wait a submission means. No answer is final only after a read barrier (R15). */
 export async function locate({ lookup, application }: SubmitDeps, submission: Submission): Promise<Located | undefined> {
   const { address, provider } = submission
-  return 'continuation_id' in address
-    ? await lookup.byContinuationId(address.continuation_id)
-    : await lookup.byExternalId(submission.application_id ?? application, provider, address.external_id)
+  if ('continuation_id' in address) return lookup.byContinuationId(address.continuation_id)
+  const named = submission.application_id
+  const located = await lookup.byExternalId(named ?? application, provider, address.external_id)
+  // Applications may share a log. An external id that is the wait's own id is found without knowing whose it is; the scope is judged anyway.
+  return located ?? (named === undefined ? lookup.byContinuationId(address.external_id) : undefined)
 }
 
 /**

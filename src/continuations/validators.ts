@@ -41,6 +41,26 @@ const validatorOf = (validators: Validators, wait: Wait): Validator | undefined 
       ? answerQuestion
       : validators.find(wait.provider, wait.schemaId)
 
+/** Milliseconds a validator may take. Others' results wait behind it, so it must not take for ever. */
+const VALIDATOR_MS = 10_000
+
+async function inTime(checked: unknown): Promise<unknown> {
+  if (!(checked instanceof Promise)) return checked
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => late.reject(tooSlow()), VALIDATOR_MS)
+  try {
+    return await Promise.race([checked, late.promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+const tooSlow = () =>
+  reject('validator_timeout', 'The check of the result took too long.', {
+    path: '$.result',
+    expected: `a check that answers within ${VALIDATOR_MS} ms; the wait is still open`,
+  })
+
 /**
  * Row 16: the value to accept, or the verdict that refuses it.
  * @throws whatever the validator threw with disposition `retry`
@@ -53,7 +73,8 @@ export async function validateValue(
   const validate = validatorOf(validators, wait)
   if (!validate) return { value }
   try {
-    const accepted = toJson(await validate(structuredClone(value), wait), '$.result')
+    const checked = await inTime(validate(structuredClone(value), wait))
+    const accepted = toJson(checked, '$.result')
     if (Buffer.byteLength(canonicalJson(accepted)) > MAX_RESULT_BYTES)
       throw reject('accepted_value_too_large', 'The validator made the value too large.', {
         path: '$.result',

@@ -82,7 +82,11 @@ export class Engine implements AsyncDisposable {
   }
 
   async start(): Promise<void> {
-    if (!(this.#concurrency >= 1)) throw reject('concurrency_invalid', 'An engine needs to run something.', { path: 'concurrency', expected: 'a number from 1 on' })
+    if (!(this.#concurrency >= 1))
+      throw reject('concurrency_invalid', 'An engine needs to run something.', {
+        path: 'concurrency',
+        expected: 'a number from 1 on',
+      })
     if (this.#o.http) this.#http = await (await import('./http.ts')).serveHttp(this.#o.http, this.#d.settle)
     this.#unlisten = this.#d.tail.on(undefined, ({ stream, event }) => {
       if (!event || !WAKING.has(event.type)) return
@@ -186,6 +190,8 @@ export class Engine implements AsyncDisposable {
   async #step(stream: StreamKey): Promise<AttemptEnd | undefined> {
     const { store, runner, agents } = this.#d
     const state = await store.load(stream)
+    // Applications may share a log: an engine does what is asked for in its own.
+    if (state.identity?.application !== this.#d.submit.application) return undefined
     const drive = this.#drive(stream)
     const status = threadStatus(state)
     if (await isUncut(store, runner, state)) return void (await cut(store, stream))

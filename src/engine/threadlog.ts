@@ -15,6 +15,7 @@ import {
   approval,
   denial,
   encodeReceipt,
+  HUMAN_PROVIDER,
   humanContext,
   type Receipt,
   type Submission,
@@ -89,7 +90,8 @@ export class Threadlog implements AsyncDisposable {
     this.#ownsBackend = typeof o.log !== 'object'
     this.#active = activeRuns(backend)
     for (const agent of o.agents ?? []) {
-      if (this.#agents.has(agent.name)) throw reject('agent_duplicate', 'Two agents have the same name.', { path: 'agents', expected: 'a name for each' })
+      if (this.#agents.has(agent.name))
+        throw reject('agent_duplicate', 'Two agents have the same name.', { path: 'agents', expected: 'a name for each' })
       this.#agents.set(agent.name, agent)
     }
     this.#tail = new Tail(backend.events)
@@ -180,11 +182,11 @@ export class Threadlog implements AsyncDisposable {
     return followWaits({ store: this.store, tail: this.#tail, application: this.application }, filter)
   }
 
-  /** Submits a result as a provider does; the same record as on the results topic. The receipt says what became of it. */
+  /** Submits a result as a provider does (persons use `approve`, `deny` and `answer`); the same record as on the results topic. The receipt says what became of it. */
   submit(result: JsonObject | string | Uint8Array, o: { by?: string; commandId?: string } = {}): Promise<Receipt> {
     const actor = { kind: 'provider', id: o.by ?? '', source: 'api' }
     const source = apiSource('submit', o.commandId ?? this.#ids.token())
-    return this.#settleRecord(result, { actor, source, authority: { allows: () => true } })
+    return this.#settleRecord(result, { actor, source, authority: { allows: (provider) => provider !== HUMAN_PROVIDER } })
   }
 
   async #settleRecord(record: JsonObject | string | Uint8Array, context: SubmitContext): Promise<Receipt> {

@@ -121,7 +121,11 @@ const isZod = (schema: unknown): boolean => typeof schema === 'object' && schema
 function foreignResult(result: unknown, args: JsonObject): Validated {
   if (result === undefined) return { ok: true, value: args }
   quiet(result)
-  if (result instanceof Promise) return { ok: false, issues: [{ path: '(arguments)', message: 'the schema checks asynchronously, which a decision cannot wait for' }] }
+  if (result instanceof Promise)
+    return {
+      ok: false,
+      issues: [{ path: '(arguments)', message: 'the schema checks asynchronously, which a decision cannot wait for' }],
+    }
   const { success, value } = result as { success?: boolean; value?: JsonValue }
   if (success === true) return { ok: true, value: value ?? null }
   return { ok: false, issues: [{ path: '(arguments)', message: 'not what the schema asks for' }] }

@@ -15,6 +15,7 @@ import type { Agent } from './agent.ts'
 import { recordedOptions } from './begin.ts'
 import { PAYLOAD_LIMIT, settle, settleUnknown } from './drafts.ts'
 import { type Executed, execute } from './execute.ts'
+import { giveUp, isHopeless } from './give-up.ts'
 import { advance, cancel, fail, NO_SETTINGS, type Plan } from './plan.ts'
 import type { PlanEnvironment, Start } from './plan-calls.ts'
 
@@ -129,8 +130,13 @@ class Attempt {
       return { drafts: plan.proposal.drafts, context: plan.proposal.context }
     }
     const commit = () => store.commit(stream, decide, Number.POSITIVE_INFINITY)
-    const { state } = await (beginning ? commit() : this.#patiently(commit))
-    this.#state = state
+    try {
+      this.#state = (await (beginning ? commit() : this.#patiently(commit))).state
+    } catch (error) {
+      if (isHopeless(error) && (await this.#giveUp(error))) return 'ended'
+      throw error
+    }
+    const state = this.#state
     if (!plan) return refused
     for (const start of (plan as Plan).starts) this.#begin(start, sentAt)
     const next = (plan as Plan).next
@@ -143,6 +149,18 @@ class Attempt {
     )
       return 'stopped'
     return next
+  }
+
+  /** True once the thread says that the run ended so, or cannot be resumed by this agent. */
+  async #giveUp(error: unknown): Promise<boolean> {
+    const { store, stream } = this.#o
+    const decide = (state: ThreadState) => {
+      const end = giveUp(Proposal.on(state, this.#context()), this.#o, error)
+      return end && { drafts: end.drafts, context: end.context }
+    }
+    const { state, commit } = await store.commit(stream, decide)
+    this.#state = state
+    return commit !== undefined
   }
 
   /**

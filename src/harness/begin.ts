@@ -80,9 +80,15 @@ function checkRequest({ agent, input, options }: RunRequest): void {
   if (typeof agent !== 'string' || agent.trim() === '' || !agent.isWellFormed())
     throw reject('agent_invalid', 'The run names no agent.', { path: 'agent', expected: 'the name of an agent' })
   if (!['never', 'declared', 'always'].includes(options.toolRecovery))
-    throw reject('option_invalid', 'There is no such recovery of tools.', { path: 'toolRecovery', expected: 'never, declared or always' })
+    throw reject('option_invalid', 'There is no such recovery of tools.', {
+      path: 'toolRecovery',
+      expected: 'never, declared or always',
+    })
   if (!['throw', 'return'].includes(options.toolErrors))
-    throw reject('option_invalid', 'There is no such handling of tool errors.', { path: 'toolErrors', expected: 'throw or return' })
+    throw reject('option_invalid', 'There is no such handling of tool errors.', {
+      path: 'toolErrors',
+      expected: 'throw or return',
+    })
   if (input === null) return
   try {
     userPart(toJson(input), 0)
@@ -149,7 +155,17 @@ export function resume(proposal: Proposal, runId: string, agent: Agent, owner: O
   const run = proposal.state.run
   if (run?.status !== 'suspended' || threadStatus(proposal.state) !== 'resolved') return proposal
   const waits = run.waitIds.map((id) => findWait(proposal.state, id) as Wait)
-  const started = startedEvent({
+  const mismatch = surfaceMismatch(waits, agent)
+  if (mismatch !== undefined)
+    return refuseResume(proposal, runId, agent, owner, { ...SURFACE_MISMATCH, details: { tool: mismatch } })
+  const claims = waits.map((wait): EventDraft => {
+    return { type: 'continuation.claimed/1', data: { continuation_id: wait.id, revision: wait.revision + 1 } }
+  })
+  return reconcileSystemPrompt(proposal.for(runId, 1).add(...claims, resumedEvent(run, runId, agent, owner)), agent)
+}
+
+const resumedEvent = (run: RunState, runId: string, agent: Agent, owner: Owner): EventDraft =>
+  startedEvent({
     runId,
     invocationId: run.invocationId,
     agent,
@@ -157,27 +173,25 @@ export function resume(proposal: Proposal, runId: string, agent: Agent, owner: O
     toolRecovery: run.toolRecovery,
     trigger: { kind: 'batch', continuation_ids: [...run.waitIds] },
   })
-  const resumed = proposal.for(runId, 1)
-  const mismatch = surfaceMismatch(waits, agent)
-  if (mismatch !== undefined) return resumed.add(started, refused(runId, mismatch))
-  const claims = waits.map((wait): EventDraft => {
-    return { type: 'continuation.claimed/1', data: { continuation_id: wait.id, revision: wait.revision + 1 } }
-  })
-  return reconcileSystemPrompt(resumed.add(...claims, started), agent)
+
+const SURFACE_MISMATCH = {
+  code: 'deferred_surface_mismatch',
+  message: 'The agent no longer offers a tool that the suspended run waits for, or no longer as it was approved.',
 }
 
-const refused = (runId: string, tool: string): EventDraft => ({
-  type: 'run.failed/1',
-  data: {
-    run_id: runId,
-    failure: {
-      code: 'deferred_surface_mismatch',
-      message: 'The agent no longer offers a tool that the suspended run waits for, or no longer as it was approved.',
-      retryable: false,
-    },
-    details: Payload.of({ tool }),
-  },
-})
+/** Records that a suspended run cannot be resumed by this revision of its agent; nothing is claimed and the suspension stands (R11). */
+export function refuseResume(
+  proposal: Proposal,
+  runId: string,
+  agent: Agent,
+  owner: Owner,
+  why: { code: string; message: string; details: JsonObject },
+): Proposal {
+  const { code, message } = why
+  const data = { run_id: runId, failure: { code, message, retryable: false }, details: Payload.of(why.details) }
+  const started = resumedEvent(proposal.state.run as RunState, runId, agent, owner)
+  return proposal.for(runId, 1).add(started, { type: 'run.failed/1', data })
+}
 
 /** The identity of a waiting tool that this agent lacks. A failed external call may be closed without its tool (state spec §3.4). */
 function surfaceMismatch(waits: readonly Wait[], agent: Agent): string | undefined {

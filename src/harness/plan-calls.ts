@@ -53,7 +53,7 @@ function importedAnswers(state: ThreadState, response: ResponseMessage): Set<str
   return answeredCallIds(messages.slice(messages.lastIndexOf(response) + 1))
 }
 
-/** What a claimed wait says of its call. */
+/** What an answered wait says of its call. */
 interface Answer {
   readonly is: 'answered'
   readonly wait: Wait
@@ -70,17 +70,20 @@ function waitOf(state: ThreadState, callId: string): Wait | undefined {
 
 const grantedBy = (wait: Wait): Approval | undefined => approvalIn(wait.outcome?.value?.value ?? null)
 
-/** The answer to a call that some attempt has claimed; a granted approval is none: the call is still to run. */
-export function claimedAnswer(state: ThreadState, callId: string): Answer | undefined {
+/**
+ * The answer that was accepted for a call, claimed or, when new input or a cancel came first, not; a granted approval is none: the call is
+ * still to run.
+ */
+export function acceptedAnswer(state: ThreadState, callId: string): Answer | undefined {
   const wait = waitOf(state, callId)
-  if (wait?.status !== 'claimed' || !wait.outcome) return undefined
+  if (!wait?.outcome) return undefined
   if (wait.outcome.failure) return { is: 'answered', wait, settlement: 'failed' }
   if (wait.item.kind !== 'approval') return { is: 'answered', wait, settlement: 'returned' }
   return grantedBy(wait) ? undefined : { is: 'answered', wait, settlement: 'denied' }
 }
 
 function judge(state: ThreadState, run: RunState, call: ToolCallPart, env: PlanEnvironment): Verdict {
-  const answer = claimedAnswer(state, call.tool_call_id)
+  const answer = acceptedAnswer(state, call.tool_call_id)
   if (answer) return answer
   const batch = state.batch as NonNullable<ThreadState['batch']>
   const wait = waitOf(state, call.tool_call_id)

@@ -2,7 +2,7 @@ import { type JsonValue, Payload } from '../base/index.ts'
 import { isoTimestamp, type ResponseMessage, retryFeedbackPart, toolCalls } from '../messages/index.ts'
 import { messageOf, type Proposal, type ThreadState } from '../projections/index.ts'
 import { compose, MAX_OUTPUT_RETRIES, MAX_TOOL_RETRIES, settleByWait, settleUnknown, systemParts, userPart } from './drafts.ts'
-import { claimedAnswer, openBatchCalls, type PlanEnvironment, planCalls, type Start } from './plan-calls.ts'
+import { acceptedAnswer, openBatchCalls, type PlanEnvironment, planCalls, type Start } from './plan-calls.ts'
 import { suspend } from './suspend.ts'
 
 /** Digest of the settings of a request; there are none yet. */
@@ -139,14 +139,14 @@ export function cancel(proposal: Proposal, reason: string): Proposal {
 }
 
 /**
- * Closes every open call in an interrupted request, so that the history stays legal for a model: by the answer that was claimed for it,
+ * Closes every open call in an interrupted request, so that the history stays legal for a model: by the answer that was accepted for it,
  * else as unknown.
  */
 export function closeCalls(proposal: Proposal): Proposal {
   for (const call of openBatchCalls(proposal.state)) {
     const id = call.tool_call_id
     const known = proposal.state.batch?.calls.get(id)
-    const answer = claimedAnswer(proposal.state, id)
+    const answer = acceptedAnswer(proposal.state, id)
     const reason = known?.dispatch ? 'interrupted' : 'not-started'
     proposal = proposal.add(
       answer

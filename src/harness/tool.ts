@@ -140,7 +140,10 @@ export function externalTool<Input extends z.ZodType, Result extends z.ZodType>(
       expected: 'a–z, then up to 127 of a–z, 0–9, `_`, `.`, `-`; not `human`, which is the provider of approvals and answers',
     })
   if (o.deadlineMs !== undefined && !(Number.isSafeInteger(o.deadlineMs) && o.deadlineMs > 0))
-    throw reject('deadline_invalid', 'The deadline is not usable.', { path: 'deadlineMs', expected: 'a whole number of milliseconds above 0' })
+    throw reject('deadline_invalid', 'The deadline is not usable.', {
+      path: 'deadlineMs',
+      expected: 'a whole number of milliseconds above 0',
+    })
   const { result } = o
   return {
     kind: 'external',
