@@ -83,7 +83,10 @@ describe('an intact log', () => {
     const engine = start(['engine', AGENTS, '--app', 'shop'], { log })
     const ended = collected(engine)
     await says(engine, 'stderr', /^ready: /)
-    const [, found] = await Promise.all([run(['start', 'support', 'order_more', 'Hello 7', '--wait'], { log }), verify(log)])
+    const [, found] = await Promise.all([
+      run(['start', 'support', 'shop/u-17/order_more', 'Hello 7', '--wait'], { log }),
+      verify(log),
+    ])
     engine.kill('SIGTERM')
     expect(found.damaged).toEqual([])
     expect((await ended).code).toBe(143)

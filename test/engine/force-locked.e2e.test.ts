@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { type Agent, defineAgent, defineTool, openThreadlog } from '../../src/index.ts'
 import { openSqliteLog } from '../../src/log/index.ts'
 import { scriptedModel } from '../../src/models/index.ts'
-import { checkStream, codeOf, dispatchedCalls } from '../support/processes/checks.ts'
+import { checkStream, dispatchedCalls } from '../support/processes/checks.ts'
 import { effect, effects } from '../support/processes/ledger.ts'
 import { outsider, type Place, places } from '../support/processes/place.ts'
 import { turnOf } from '../support/processes/prompt.ts'
@@ -41,17 +41,17 @@ const open = async (files: Place) => {
   return { backend, threads, release }
 }
 
-// The attempt could not record what it had done, and was gone; its process lived on, so nobody ever took the run up again.
-test('a run whose log was locked too long is taken up by the same process', async () => {
+// What was done must be recorded: the attempt waits for the log, however long that takes, and nothing becomes unknown.
+test('a run whose log is locked longer than a commit waits records what its tool did once the lock is gone', async () => {
   const files = place()
   const { backend, threads, release } = await open(files)
-  expect(await codeOf(() => threads.run('locking', { thread: 'lock_1', input: 'go' }))).toBe('log_busy')
+  const running = threads.run('locking', { thread: 'lock_1', input: 'go' })
+  await expect.poll(() => effects(files.ledger)).toHaveLength(1)
+  await new Promise((resolve) => setTimeout(resolve, 400))
   release()
-  expect(await threads.run('locking', { thread: 'lock_1' })).toMatchObject({ status: 'completed', output: 'over' })
+  expect(await running).toMatchObject({ status: 'completed', output: 'over' })
   const { stream } = threads.thread('lock_1')
-  expect(dispatchedCalls(await eventsOf(backend, stream))).toMatchObject([
-    { settlement: 'unknown', reason: 'interrupted', dispatches: 1 },
-  ])
+  expect(dispatchedCalls(await eventsOf(backend, stream))).toMatchObject([{ settlement: 'returned', dispatches: 1 }])
   expect(effects(files.ledger)).toHaveLength(1)
   await checkStream(threads.store, stream)
   await threads.close()

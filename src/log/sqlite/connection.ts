@@ -61,24 +61,6 @@ export class Connection implements Sql {
     return (this.prepare('PRAGMA data_version').get() as { data_version: number }).data_version
   }
 
-  #seen: number | undefined
-
-  /**
-   * {@link dataVersion}, asked for once a turn of the event loop: what another process commits meanwhile is seen in the next turn. Who must
-   * see everything up to now says so with {@link lookAgain}.
-   */
-  dataVersionOfTurn(): number {
-    if (this.#seen === undefined) {
-      this.#seen = this.dataVersion()
-      setImmediate(() => this.lookAgain())
-    }
-    return this.#seen
-  }
-
-  lookAgain(): void {
-    this.#seen = undefined
-  }
-
   /** Reads at once. @throws ThreadlogError `log_busy`, `log_closed`, … */
   look<T>(read: () => T): T {
     if (this.#closed) throw closed()

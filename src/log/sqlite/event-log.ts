@@ -84,7 +84,6 @@ export class SqliteEventLog implements EventLog {
   /** What is committed is readable at once; projectors of this process are brought up to it. */
   async barrier(): Promise<Positions> {
     const { connection, events, projectors, writer } = this.#parts
-    connection.lookAgain()
     const end = await connection.query(() => events.end())
     if (await connection.query(() => projectors.isBehind())) await writer.submit(() => {})
     return positionsAt(end)

@@ -40,7 +40,7 @@ export class Heads implements Participant {
     this.#changed.set(stream, head)
   }
 
-  refresh(dataVersion = this.#connection.dataVersionOfTurn()): void {
+  refresh(dataVersion = this.#connection.dataVersion()): void {
     if (dataVersion === this.#dataVersion) return
     this.#known.clear()
     this.#dataVersion = dataVersion
