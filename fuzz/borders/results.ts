@@ -84,7 +84,7 @@ class ResultRig implements Rig<ResultCase> {
       promise(written === 0, 'written', `an ${expected.verdict} record wrote ${written} events`)
       return refused(receipt.code ?? receipt.verdict)
     }
-    return this.#judged(receipt, expected, { outside: way === 'topic', coordinate }, written)
+    return this.#judged(receipt, expected, { outside: true, coordinate }, written)
   }
 
   #judged(receipt: Receipt, expected: ExpectedSubmission, way: Way, written: number): Outcome {
