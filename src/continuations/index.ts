@@ -11,6 +11,7 @@ export {
   USER_QUESTION,
 } from './ids.ts'
 export { type Judgement, type Refusal, type Verdict, verdicts } from './judgement.ts'
+export { nameSchema } from './names.ts'
 export {
   type Answer,
   type Approval,

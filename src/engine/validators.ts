@@ -18,7 +18,7 @@ const ANYTHING = continuationSchemaId({})
 
 /**
  * As `validators`, but a result whose schema this process does not know is not accepted unchecked: submitting it is refused for now.
- * For API callers; on the results topic an engine checks.
+ * For API callers; on the results topic an engine that has the agent checks (decision 0003).
  */
 export const strict = (validators: Validators): Validators => ({
   find: (provider, schemaId) => validators.find(provider, schemaId) ?? (schemaId === ANYTHING ? undefined : unavailable),
@@ -28,6 +28,6 @@ const unavailable: Validator = () => {
   throw retryLater('validator_unavailable', 'This process does not know the result schema of the waiting tool.', {
     path: 'schema_id',
     expected: 'a process opened with the agent that owns the tool',
-    hint: 'Pass the agent to openThreadlog, or send the result through the results topic, where an engine checks it.',
+    hint: 'Pass the agent to openThreadlog, or send the result through the results topic, where an engine that has the agent checks it.',
   })
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type JsonObject, type JsonValue, reject } from '../base/index.ts'
-import { HUMAN_PROVIDER } from '../continuations/index.ts'
+import { HUMAN_PROVIDER, nameSchema } from '../continuations/index.ts'
 
 /** What a tool body is given beside its arguments. */
 export interface ToolContext {
@@ -134,7 +134,7 @@ export function externalTool<Input extends z.ZodType, Result extends z.ZodType>(
   deadlineMs?: number
 }): Tool {
   checkToolName(o.name)
-  if (!/^[a-z][a-z0-9_.-]{0,127}$/.test(o.provider) || o.provider === HUMAN_PROVIDER)
+  if (!nameSchema.safeParse(o.provider).success || o.provider === HUMAN_PROVIDER)
     throw reject('provider_name_invalid', 'The provider name is not usable.', {
       path: 'provider',
       expected: 'a–z, then up to 127 of a–z, 0–9, `_`, `.`, `-`; not `human`, which is the provider of approvals and answers',
