@@ -14,6 +14,8 @@ export interface DatabaseOptions {
   create: boolean
   busyTimeoutMs: number
   maxBytes?: number
+  /** `normal`: a cache that may lose its newest commits at a power cut. Default `full`. */
+  synchronous?: 'full' | 'normal'
   now: () => number
 }
 
@@ -53,7 +55,7 @@ function prepare(connection: Connection, options: DatabaseOptions): void {
   const fresh = examine(connection, file)
   if (fresh && readOnly) throw missing(file)
   connection.exec(
-    'PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 1000; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -65536',
+    `PRAGMA synchronous = ${options.synchronous ?? 'full'}; PRAGMA wal_autocheckpoint = 1000; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -65536`,
   )
   if (options.maxBytes !== undefined) limitSize(connection, options.maxBytes)
   if (!readOnly) useWal(connection, file)

@@ -71,12 +71,11 @@ export class SqliteEventLog implements EventLog {
     let next = Number(options.from?.get(PARTITION) ?? connection.look(() => events.end()))
     let limit = FIRST_PAGE
     const take = (): RecordedEvent[] => {
-      const slice = mine ? events.slice(next, limit) : []
-      if (slice.length > 0) {
-        next = Number(slice[slice.length - 1]!.position.offset) + 1
-        limit = nextLimit(slice)
-      }
-      return slice
+      if (!mine) return []
+      const slice = events.slice(next, limit)
+      next = slice.next
+      if (slice.events.length > 0) limit = nextLimit(slice.events)
+      return slice.events
     }
     return live(connection, wakeups, { channel: 'events', signal: options.signal, take })
   }

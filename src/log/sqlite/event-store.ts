@@ -1,10 +1,10 @@
 import { type Commit, decodeEnvelope, type EncodedEvent, type StreamKey } from '../../events/index.ts'
-import { type Arbitration, type ArbitrationRecord, arbitrate, fateOf } from '../arbitration.ts'
+import { type Arbitration, type ArbitrationRecord, arbitrate, type Fate, fateOf } from '../arbitration.ts'
 import type { Appended, RecordedEvent, StreamHead } from '../ports.ts'
 import type { Connection } from './connection.ts'
 import type { Heads, StoredHead } from './heads.ts'
 import { Recent } from './recent.ts'
-import { bodyHash, type EventRow, fromEncoded, fromRow, keyBytes, keyText, PARTITION } from './records.ts'
+import { bodyHash, type EventRow, fromRow, keyBytes, keyText, positionOf } from './records.ts'
 import type { Participant } from './writer.ts'
 
 /** Bytes of event values one page of a read aims at. */
@@ -13,6 +13,19 @@ const PAGE_ROWS = { first: 128, most: 1_000 }
 
 interface Candidate extends ArbitrationRecord {
   readonly encoded: EncodedEvent
+}
+
+/** An accepted event to be stored. */
+export type Stored = Omit<RecordedEvent, 'stream' | 'position'> & {
+  /** Where it stands in the log a replica follows; null in a log. */
+  readonly place: number | null
+}
+
+/** Consecutive events of all streams. */
+export interface Slice {
+  readonly events: RecordedEvent[]
+  /** `events.id` behind the last one. */
+  readonly next: number
 }
 
 /** The events table: decides and stores commits inside the writer's transaction, reads outside of it. */
@@ -41,8 +54,8 @@ export class EventStore implements Participant {
   }
 
   committed(): void {
+    this.#recent.push(this.#committedNext, this.#accepted)
     this.#committedNext = this.#next
-    this.#recent.push(this.#accepted)
     this.#accepted = []
   }
 
@@ -54,18 +67,25 @@ export class EventStore implements Participant {
   append(commit: Commit): Appended & { events: readonly RecordedEvent[] } {
     const outcome = this.#arbitrate(commit)
     if (outcome?.accepted === undefined) return { ...this.#standing(commit), events: [] }
-    const sid = this.#heads.get(commit.stream)?.sid ?? this.#newStream(commit.stream)
-    const insert = this.#connection.prepare('INSERT INTO events(id, stream, version, value) VALUES (?, ?, ?, ?)')
-    const events = outcome.accepted.map(({ offset, encoded }) => {
-      insert.run(offset, sid, encoded.version, encoded.bytes)
-      return fromEncoded(commit.stream, offset, encoded)
+    const events = this.store(
+      commit.stream,
+      outcome.accepted.map(({ encoded }) => ({ ...encoded, place: null })),
+    )
+    return { accepted: true, head: headOf(events[events.length - 1] as RecordedEvent), events }
+  }
+
+  /** Stores events that were accepted behind the head of their stream. Only inside the writer's transaction. */
+  store(stream: StreamKey, accepted: readonly Stored[]): RecordedEvent[] {
+    const sid = this.#heads.get(stream)?.sid ?? this.#newStream(stream)
+    const insert = this.#connection.prepare('INSERT INTO events(id, stream, version, value, place) VALUES (?, ?, ?, ?, ?)')
+    const events = accepted.map(({ place, ...event }) => {
+      const id = this.#next++
+      insert.run(id, sid, event.version, event.bytes, place)
+      this.#heads.set(stream, { sid, version: event.version, hash: event.hash, id, place })
+      return { stream, ...event, position: positionOf({ id, place }) }
     })
-    const last = outcome.accepted[outcome.accepted.length - 1] as Candidate
-    const head = { sid, version: last.version, hash: last.hash, id: last.offset }
-    this.#heads.set(commit.stream, head)
-    this.#next = last.offset + 1
     for (const event of events) this.#accepted.push(event)
-    return { accepted: true, head: portHead(head), events }
+    return events
   }
 
   #arbitrate(commit: Commit): Arbitration<Candidate> | undefined {
@@ -89,15 +109,20 @@ export class EventStore implements Participant {
   /** The fate of a commit that is void now: accepted if an earlier copy of it was, refused otherwise. */
   #standing(commit: Commit): Appended {
     const head = this.#heads.get(commit.stream)
-    const first = head === undefined ? undefined : this.#at(head.sid, commit.base + 1)
-    if (fateOf(commit.id, commitIdOf(first)) !== 'accepted') return { accepted: false, head: head && portHead(head) }
+    if (this.fate(commit) !== 'accepted') return { accepted: false, head: head && portHead(head) }
     const version = commit.base + commit.records.length
     const last = this.#at(head!.sid, version)
-    return { accepted: true, head: last ? portHead({ version, hash: bodyHash(last.value), id: last.id }) : portHead(head!) }
+    return { accepted: true, head: last ? portHead({ ...last, hash: bodyHash(last.value) }) : portHead(head!) }
+  }
+
+  /** What became of a commit, by its id. As committed, or inside the writer's transaction as it sees it. */
+  fate({ id, stream, base }: Pick<Commit, 'id' | 'stream' | 'base'>): Fate {
+    const sid = this.#heads.get(stream)?.sid
+    return fateOf(id, sid === undefined ? undefined : commitIdOf(this.#at(sid, base + 1)))
   }
 
   #at(sid: number, version: number): EventRow | undefined {
-    return this.#connection.get<EventRow>('SELECT id, version, value FROM events WHERE stream = ? AND version = ?', sid, version)
+    return this.#connection.get<EventRow>('SELECT id, version, value, place FROM events WHERE stream = ? AND version = ?', sid, version)
   }
 
   #newStream(stream: StreamKey): number {
@@ -117,7 +142,7 @@ export class EventStore implements Participant {
   /** One page of a stream's events with version above `after`; `limit` rows, see {@link nextLimit}. */
   page(stream: StreamKey, after: number, limit: number): RecordedEvent[] {
     const rows = this.#connection.all<EventRow>(
-      `SELECT e.id, e.version, e.value FROM streams s JOIN events e ON e.stream = s.id
+      `SELECT e.id, e.version, e.value, e.place FROM streams s JOIN events e ON e.stream = s.id
         WHERE s.key = ? AND e.version > ? ORDER BY e.version LIMIT ?`,
       keyBytes(stream),
       after,
@@ -126,17 +151,22 @@ export class EventStore implements Participant {
     return rows.map((row) => fromRow(stream, row))
   }
 
-  /** Events of all streams from `id` on, in log order. Empty at the end of the log. */
-  slice(id: number, limit: number): RecordedEvent[] {
+  /** Events of all streams with ids from `id` on, in order, and the id to go on with. Empty at the end. */
+  slice(id: number, limit: number): Slice {
     const recent = this.#recent.from(id, limit)
-    if (recent !== undefined) return recent
+    if (recent !== undefined) return { events: recent, next: id + recent.length }
     const rows = this.#connection.all<EventRow & { key: Uint8Array }>(
-      `SELECT e.id, s.key, e.version, e.value FROM events e JOIN streams s ON s.id = e.stream
+      `SELECT e.id, s.key, e.version, e.value, e.place FROM events e JOIN streams s ON s.id = e.stream
         WHERE e.id >= ? ORDER BY e.id LIMIT ?`,
       id,
       limit,
     )
-    return rows.map((row) => fromRow(keyText(row.key), row))
+    return { events: rows.map((row) => fromRow(keyText(row.key), row)), next: (rows.at(-1)?.id ?? id - 1) + 1 }
+  }
+
+  /** `events.id` of the next event stored in this transaction. */
+  get next(): number {
+    return this.#next
   }
 
   /** `events.id` the next record of the log will have. */
@@ -157,8 +187,10 @@ function commitIdOf(row: EventRow | undefined): string | undefined {
 const portHead = (head: Omit<StoredHead, 'sid'>): StreamHead => ({
   version: head.version,
   hash: head.hash,
-  position: { partition: PARTITION, offset: BigInt(head.id) },
+  position: positionOf(head),
 })
+
+const headOf = ({ version, hash, position }: RecordedEvent): StreamHead => ({ version, hash, position })
 
 export const FIRST_PAGE = PAGE_ROWS.first
 

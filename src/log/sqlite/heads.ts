@@ -1,6 +1,6 @@
 import type { StreamKey } from '../../events/index.ts'
 import type { Connection } from './connection.ts'
-import { bodyHash, keyBytes } from './records.ts'
+import { bodyHash, type EventRow, keyBytes } from './records.ts'
 import type { Participant } from './writer.ts'
 
 /** Where a stream stands: its integer id and its newest event. */
@@ -9,13 +9,14 @@ export interface StoredHead {
   readonly sid: number
   readonly version: number
   readonly hash: string
-  /** `events.id` of the newest event. */
+  /** `events.id` and `events.place` of the newest event. */
   readonly id: number
+  readonly place: number | null
 }
 
 const MAX_HEADS = 20_000
 
-const NEWEST = `SELECT s.id AS sid, e.id, e.version, e.value FROM streams s JOIN events e ON e.stream = s.id
+const NEWEST = `SELECT s.id AS sid, e.id, e.version, e.value, e.place FROM streams s JOIN events e ON e.stream = s.id
   WHERE s.key = ? ORDER BY e.version DESC LIMIT 1`
 
 /** Heads of the streams used last. Dropped as a whole when another connection has written; changes count once committed. */
@@ -60,9 +61,9 @@ export class Heads implements Participant {
   }
 
   #load(stream: StreamKey): StoredHead | undefined {
-    const row = this.#connection.get<{ sid: number; id: number; version: number; value: Uint8Array }>(NEWEST, keyBytes(stream))
+    const row = this.#connection.get<EventRow & { sid: number }>(NEWEST, keyBytes(stream))
     if (row === undefined) return undefined
-    const head = { sid: row.sid, version: row.version, hash: bodyHash(row.value), id: row.id }
+    const head = { sid: row.sid, version: row.version, hash: bodyHash(row.value), id: row.id, place: row.place }
     // Inside a transaction nobody else writes, so what was read is committed state unless this transaction wrote it: then it is in #changed.
     this.#keep(stream, head)
     return head

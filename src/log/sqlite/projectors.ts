@@ -114,7 +114,7 @@ export class Projectors implements Participant {
    * @throws ThreadlogError `projector_failed`; the transaction must roll back
    */
   apply(events: readonly RecordedEvent[]): void {
-    const first = Number(events[0]!.position.offset)
+    const first = this.#events.next - events.length
     for (const row of this.#rows) {
       if (row.next !== null) continue
       const projector = this.#mine(row)
@@ -132,12 +132,11 @@ export class Projectors implements Participant {
   #slice(row: ProjectorRow, projector: Projector): void {
     const from = row.next as number
     const quiet = from <= row.published
-    const events = this.#events.slice(from, quiet ? Math.min(SLICE, row.published - from + 1) : SLICE)
+    const { events, next } = this.#events.slice(from, quiet ? Math.min(SLICE, row.published - from + 1) : SLICE)
     this.#connection.run('SAVEPOINT slice')
     try {
       if (events.length > 0) this.#run(projector, events, !quiet)
-      const next = events.length === 0 ? null : Number(events[events.length - 1]!.position.offset) + 1
-      this.#setNext(row, next)
+      this.#setNext(row, events.length === 0 ? null : next)
     } catch (error) {
       if (isEnvironment(error)) throw error
       this.#connection.run('ROLLBACK TO slice')

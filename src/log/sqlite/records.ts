@@ -1,6 +1,6 @@
 import { sha256Hex } from '../../base/index.ts'
-import { decodeEvent, type EncodedEvent, type LogEvent, type StreamKey } from '../../events/index.ts'
-import type { RecordedEvent } from '../ports.ts'
+import { decodeEvent, type LogEvent, type StreamKey } from '../../events/index.ts'
+import type { Position, RecordedEvent } from '../ports.ts'
 
 /** Bytes of Confluent framing before the hashed body: 0x00 and the schema id. */
 const FRAMING = 5
@@ -12,7 +12,21 @@ export interface EventRow {
   id: number
   version: number
   value: Uint8Array
+  /** Absent in a log, whose ids are its offsets. */
+  place: number | null
 }
+
+/** Offsets of one partition below this fit in a place. */
+const OFFSETS = 2 ** 40
+
+/** Partition and offset as one number, as a replica stores them. Partitions stay below 8,192, offsets below 2^40. */
+export const placeOf = (partition: number, offset: bigint | number): number => partition * OFFSETS + Number(offset)
+
+/** Where an event stands in its log. */
+export const positionOf = ({ id, place }: { id: number; place: number | null }): Position =>
+  place === null
+    ? { partition: PARTITION, offset: BigInt(id) }
+    : { partition: Math.floor(place / OFFSETS), offset: BigInt(place % OFFSETS) }
 
 export const keyBytes = (stream: StreamKey): Uint8Array => Buffer.from(stream, 'hex')
 
@@ -27,7 +41,7 @@ export const bodyHash = (value: Uint8Array): string => sha256Hex(bytesOf(value).
 /** A stored row as the port shows it. A row this build cannot decode, or that stands where it does not belong, carries a defect. */
 export function fromRow(stream: StreamKey, row: EventRow): RecordedEvent {
   const bytes = bytesOf(row.value)
-  const place = { stream, version: row.version, position: { partition: PARTITION, offset: BigInt(row.id) }, bytes }
+  const place = { stream, version: row.version, position: positionOf(row), bytes }
   let event: LogEvent
   try {
     event = decodeEvent(bytes)
@@ -46,13 +60,3 @@ function defectOf(error: unknown): { code: string; message: string } {
     message: typeof message === 'string' ? message : 'The bytes are not an event.',
   }
 }
-
-/** An event just accepted, without a way through the decoder. */
-export const fromEncoded = (stream: StreamKey, id: number, record: EncodedEvent): RecordedEvent => ({
-  stream,
-  version: record.version,
-  hash: record.hash,
-  position: { partition: PARTITION, offset: BigInt(id) },
-  bytes: record.bytes,
-  event: record.event,
-})

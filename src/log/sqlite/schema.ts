@@ -16,7 +16,8 @@ CREATE TABLE ${name}(
 );`
 
 /**
- * The tables. `events.id` is the offset in the log, `value` the record in wire form. `projectors.next` is the first event not yet
+ * The tables. `events.id` counts up in the order events were accepted here, `value` is the record in wire form. In a log the id is the
+ * offset; in a replica `place` says where the record stands in the log itself, see {@link placeOf}. `projectors.next` is the first event not yet
  * applied, null when none is missing. `owners.host` is the boot id and the pid namespace. Only the views are for other programs.
  */
 export const SCHEMA = `
@@ -27,6 +28,7 @@ CREATE TABLE events(
   stream INTEGER NOT NULL,
   version INTEGER NOT NULL,
   value BLOB NOT NULL,
+  place INTEGER,
   UNIQUE(stream, version)
 );
 ${['requests', 'results', 'receipts', 'checkpoints'].map(topic).join('\n')}

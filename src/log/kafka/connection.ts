@@ -1,0 +1,55 @@
+import { connect as openSocket, type Socket } from 'node:net'
+import { type ConnectionOptions, connect as openTls } from 'node:tls'
+import kafkajs, { type ISocketFactory, type Kafka, type SASLOptions } from 'kafkajs'
+
+/** How to reach a cluster. */
+export interface KafkaConnection {
+  /** `host:port` of one broker or more. */
+  brokers: readonly string[]
+  /** Name the brokers log. Default `threadlog`. */
+  clientId?: string
+  /** TLS: true, or what Node's `tls.connect` takes. */
+  ssl?: boolean | ConnectionOptions
+  sasl?: { mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'; username: string; password: string }
+}
+
+/** Milliseconds to wait for a TCP connection; for an answer. A frozen leader holds a request no longer than the latter. */
+const CONNECT_MS = 3_000
+const REQUEST_MS = 10_000
+/** Milliseconds after which leaders are looked up again even if nobody failed: kafkajs does not do so on a time-out. */
+export const METADATA_MS = 5_000
+
+/** Few and quick: whoever calls decides whether to go on. */
+const RETRY = { initialRetryTime: 50, maxRetryTime: 400, retries: 3 }
+
+/** A client of the cluster. It logs nothing: what matters is thrown or told. */
+export function clientOf({ brokers, clientId = 'threadlog', ssl, sasl }: KafkaConnection): Kafka {
+  silencePartitionerNotice()
+  return new kafkajs.Kafka({
+    clientId,
+    brokers: [...brokers],
+    ...(ssl !== undefined && { ssl: ssl as ConnectionOptions }),
+    ...(sasl && { sasl: sasl as SASLOptions }),
+    connectionTimeout: CONNECT_MS,
+    authenticationTimeout: CONNECT_MS,
+    requestTimeout: REQUEST_MS,
+    retry: RETRY,
+    logCreator: () => () => {},
+    socketFactory,
+  })
+}
+
+/** kafkajs warns once for each process that its default partitioner has changed; this package names every partition itself. */
+function silencePartitionerNotice(): void {
+  process.env['KAFKAJS_NO_PARTITIONER_WARNING'] ??= '1'
+}
+
+/** Small requests must not wait for each other (Nagle). */
+const socketFactory: ISocketFactory = ({ host, port, ssl, onConnect }) => {
+  const socket: Socket = ssl
+    ? openTls({ host, port, servername: host, ...ssl }, onConnect)
+    : openSocket({ host, port }, onConnect)
+  socket.setNoDelay(true)
+  socket.setKeepAlive(true, 60_000)
+  return socket
+}

@@ -1,0 +1,156 @@
+import type { Commit, StreamKey } from '../../events/index.ts'
+import { checkCommit } from '../commit-check.ts'
+import { partitionOf } from '../partition.ts'
+import type { Appended, EventLog, Positions, RecordedEvent, StreamHead } from '../ports.ts'
+import type { Connection } from '../sqlite/connection.ts'
+import { type EventStore, FIRST_PAGE, nextLimit } from '../sqlite/event-store.ts'
+import { live } from '../sqlite/live.ts'
+import { placeOf } from '../sqlite/records.ts'
+import type { Wakeups } from '../sqlite/wakeups.ts'
+import type { DirectReader } from './direct.ts'
+import { closed, translate } from './errors.ts'
+import type { Reached } from './reached.ts'
+import type { Sender } from './sender.ts'
+
+export interface KafkaEventLogParts {
+  /** Cluster id and prefix: what a position belongs to. */
+  id: string
+  partitions: number
+  /** Full name of the topic. */
+  topic: string
+  connection: Connection
+  store: EventStore
+  wakeups: Wakeups
+  sender: Sender
+  reader: DirectReader
+  reached: Reached
+  close(): Promise<void>
+}
+
+/** Events of a topic: appended through the cluster, decided by its order, read from the replica. */
+export class KafkaEventLog implements EventLog {
+  readonly id: string
+  readonly partitions: number
+  readonly #parts: KafkaEventLogParts
+  /** Commits whose fate somebody waits for. */
+  readonly #pending = new Map<string, () => void>()
+
+  constructor(parts: KafkaEventLogParts) {
+    this.id = parts.id
+    this.partitions = parts.partitions
+    this.#parts = parts
+  }
+
+  partitionOf(stream: StreamKey): number {
+    return partitionOf(stream, this.partitions)
+  }
+
+  /**
+   * Sends the commit until it is acknowledged, and again if it was acknowledged and read past and still has no fate (a copy sent ahead of its
+   * stream is void, a later one may be accepted). The verdict is that of the commit id.
+   */
+  async append(commit: Commit): Promise<Appended> {
+    checkCommit(commit)
+    const { connection, reached, sender, store } = this.#parts
+    if (connection.closed) throw closed()
+    const partition = this.partitionOf(commit.stream)
+    const stopped = reached.stopOf(partition)
+    if (stopped !== undefined) throw stopped
+    const accepted = new Promise<'accepted'>((resolve) => this.#pending.set(commit.id, () => resolve('accepted')))
+    const judged = async () => {
+      for (;;) {
+        await reached.wait(partition, (await sender.send(partition, commit)) + 1n)
+        const fate = connection.look(() => store.fate(commit))
+        if (fate !== 'open') return fate
+      }
+    }
+    try {
+      const fate = await Promise.race([accepted, judged()])
+      return { accepted: fate === 'accepted', head: connection.look(() => store.head(commit.stream)) }
+    } finally {
+      this.#pending.delete(commit.id)
+    }
+  }
+
+  /** Accepted events have been stored. */
+  accepted(events: readonly RecordedEvent[]): void {
+    if (this.#pending.size === 0) return
+    for (const { event } of events) if (event?.commit.index === 0) this.#pending.get(event.commit.id)?.()
+  }
+
+  async *read(stream: StreamKey, after = 0): AsyncGenerator<RecordedEvent[]> {
+    const { connection, store } = this.#parts
+    for (let limit = FIRST_PAGE; ; ) {
+      const page = await connection.query(() => store.page(stream, after, limit))
+      if (page.length > 0) yield page
+      if (page.length < limit) return
+      after = page[page.length - 1]!.version
+      limit = nextLimit(page)
+    }
+  }
+
+  head(stream: StreamKey): Promise<StreamHead | undefined> {
+    return this.#parts.connection.query(() => this.#parts.store.head(stream))
+  }
+
+  follow(options: { from?: Positions; partitions?: number[]; signal?: AbortSignal }): AsyncGenerator<RecordedEvent[]> {
+    const { connection, store, wakeups } = this.#parts
+    const { from, partitions, signal } = options
+    const end = connection.look(() => store.end())
+    let next = from ? Math.min(end, ...[...from].map(([partition, offset]) => this.#idAt(partition, offset) ?? end)) : end
+    let limit = FIRST_PAGE
+    const wanted = ({ position: { partition, offset } }: RecordedEvent, id: number): boolean => {
+      if (partitions && !partitions.includes(partition)) return false
+      const first = from?.get(partition)
+      return first === undefined ? id >= end : offset >= first
+    }
+    const take = (): RecordedEvent[] => {
+      for (;;) {
+        const slice = store.slice(next, limit)
+        if (slice.events.length === 0) return []
+        const id = slice.next - slice.events.length
+        const found = slice.events.filter((event, i) => wanted(event, id + i))
+        next = slice.next
+        limit = nextLimit(slice.events)
+        if (found.length > 0) return found
+      }
+    }
+    return live(connection, wakeups, { channel: 'events', signal, take })
+  }
+
+  /** `events.id` of the first event of a partition at or behind an offset. */
+  #idAt(partition: number, offset: bigint): number | undefined {
+    const sql = 'SELECT min(id) AS id FROM events WHERE place >= ? AND place < ?'
+    const { connection } = this.#parts
+    const row = connection.look(() => connection.get<{ id: number | null }>(sql, placeOf(partition, offset), placeOf(partition + 1, 0)))
+    return row?.id ?? undefined
+  }
+
+  async barrier(partition?: number): Promise<Positions> {
+    const { connection, reached, reader, topic } = this.#parts
+    if (connection.closed) throw closed()
+    const partitions = partition === undefined ? Array.from({ length: this.partitions }, (_, i) => i) : [partition]
+    let ends: Map<number, bigint>
+    try {
+      ends = await endsOf(reader, topic, partitions)
+    } catch (error) {
+      throw translate(error, topic)
+    }
+    await Promise.all([...ends].map(([each, end]) => reached.wait(each, end)))
+    return ends
+  }
+
+  close(): Promise<void> {
+    return this.#parts.close()
+  }
+}
+
+/** Leaders may just have moved: looked up once more before it is given up. */
+async function endsOf(reader: DirectReader, topic: string, partitions: readonly number[]): Promise<Map<number, bigint>> {
+  try {
+    return await reader.offsets(topic, partitions, 'end')
+  } catch {
+    await reader.refresh()
+    return reader.offsets(topic, partitions, 'end')
+  }
+}

@@ -1,0 +1,223 @@
+import { type Clock, isThreadlogError, reject, systemClock } from '../../base/index.ts'
+import type { EventLog, Projector, Sql, SqlValue } from '../ports.ts'
+import type { Connection } from '../sqlite/connection.ts'
+import { translate as translateSql } from '../sqlite/errors.ts'
+import { EventStore } from '../sqlite/event-store.ts'
+import { Heads } from '../sqlite/heads.ts'
+import { Projectors } from '../sqlite/projectors.ts'
+import { Wakeups } from '../sqlite/wakeups.ts'
+import { type Participant, Writer } from '../sqlite/writer.ts'
+import { clientOf, type KafkaConnection } from './connection.ts'
+import { DirectReader } from './direct.ts'
+import { closed, translate } from './errors.ts'
+import { KafkaEventLog } from './event-log.ts'
+import { Ingest } from './ingest.ts'
+import { probeLineage } from './lineage.ts'
+import { Reached } from './reached.ts'
+import { openReplica } from './replica.ts'
+import { Sender } from './sender.ts'
+import { TopicTail } from './tail.ts'
+import { requireTopics } from './topic-admin.ts'
+import { DEFAULT_PREFIX, topicName } from './topic-plan.ts'
+
+export interface KafkaEventsOptions extends KafkaConnection {
+  /** First part of the topic names. Default `threadlog`. */
+  prefix?: string
+  /** File of the local replica. Default: in memory, built anew each time. */
+  replica?: string
+  clock?: Clock
+  /** Told of what failed and is tried again, and of settings that are only unwise. */
+  onTrouble?(trouble: unknown): void
+}
+
+/** The events of a log on Kafka and the tables that follow from them. */
+export interface KafkaEvents {
+  readonly cluster: string
+  readonly prefix: string
+  readonly log: EventLog
+  readonly tables: Sql
+  readonly connection: Connection
+  install(projectors: readonly Projector[]): Promise<void>
+  cache(change: (tx: Sql) => void): Promise<void>
+  close(): Promise<void>
+}
+
+/** Milliseconds between two lineage probes (R16). */
+const PROBE_MS = 30_000
+
+/**
+ * Opens the events: checks the topics, opens the replica, compares it with the log, reads to the end of the log.
+ * @throws ThreadlogError `log_unavailable` (retry) · `topic_missing`, `topic_misconfigured`, `replica_foreign`, `log_unauthorized` (reject) ·
+ * `log_gap`, `log_truncated`, `log_changed` (fatal)
+ */
+export async function openKafkaEvents(options: KafkaEventsOptions): Promise<KafkaEvents> {
+  const { prefix = DEFAULT_PREFIX, clock = systemClock, onTrouble = () => {} } = options
+  const kafka = clientOf(options)
+  const topic = topicName(prefix, 'events')
+  for (const warning of await requireTopics(kafka, { prefix })) onTrouble(warning)
+  const cluster = await clusterId(kafka, prefix)
+  const reader = new DirectReader(kafka)
+  let connection: Connection | undefined
+  try {
+    const partitions = await reader.partitions(topic)
+    connection = await openReplica(options.replica ?? ':memory:', { cluster, prefix, partitions }, clock)
+    return await assemble({ kafka, topic, partitions, cluster, prefix, connection, reader, onTrouble })
+  } catch (error) {
+    connection?.close()
+    await reader.close()
+    throw connection && !isThreadlogError(error) ? translate(translateSql(error, connection.file), topic) : translate(error, topic)
+  }
+}
+
+async function clusterId(kafka: ReturnType<typeof clientOf>, path: string): Promise<string> {
+  const admin = kafka.admin()
+  try {
+    await admin.connect()
+    return (await admin.describeCluster()).clusterId
+  } catch (error) {
+    throw translate(error, path)
+  } finally {
+    await admin.disconnect().catch(() => {})
+  }
+}
+
+interface Parts {
+  kafka: ReturnType<typeof clientOf>
+  topic: string
+  partitions: number
+  cluster: string
+  prefix: string
+  connection: Connection
+  reader: DirectReader
+  onTrouble(trouble: unknown): void
+}
+
+async function assemble({ kafka, topic, partitions, cluster, prefix, connection, reader, onTrouble }: Parts): Promise<KafkaEvents> {
+  const heads = new Heads(connection)
+  const store = new EventStore(connection, heads)
+  // Records of the edges are published by who owns the partition, not by every replica.
+  const projectors = new Projectors(connection, store, () => {})
+  const wakeups = new Wakeups(connection, () => void (projectors.isBehind() && writer.submit(() => {}).catch(() => {})))
+  let accepted = false
+  const ingest = new Ingest(connection, { heads, store, partitions }, (events) => {
+    accepted = true
+    projectors.apply(events)
+    log.accepted(events)
+  })
+  const announcer: Participant = {
+    begin() {},
+    committed() {
+      if (accepted) wakeups.wake(['events'])
+      accepted = false
+    },
+    rolledBack() {
+      accepted = false
+    },
+  }
+  const writer: Writer = new Writer(connection, [heads, store, ingest, projectors, announcer], () => projectors.catchUp())
+  const reached = new Reached((partition) => ingest.readTo(partition))
+  const probe = new LineageWatch(partitions, async (partition) => {
+    const progress = ingest.progress().get(partition)
+    const found = progress && (await probeLineage(reader, { topic, partition, progress }))
+    if (found) reached.stop(partition, found)
+    return found
+  })
+  const lookAgain = () => void probe.all().catch(onTrouble)
+  const sender = new Sender({ kafka, topic, onTrouble, onRepeated: lookAgain })
+  let epoch = 0
+  const tail = new TopicTail({
+    kafka,
+    topic,
+    from: new Map(
+      Array.from({ length: partitions }, (_, partition) => [partition, ingest.progress().get(partition)?.next ?? 0n] as const),
+    ),
+    committed: false,
+    onTrouble,
+    onResumed: lookAgain,
+    onStopped: (partition, error) => reached.stop(partition, error),
+    onRecords: async ({ partition, records, next }) => {
+      const stop = reached.stopOf(partition)
+      if (stop !== undefined) throw stop
+      await writer.submit(() => ingest.feed(partition, records, next))
+      reached.moved(partition)
+      const newest = records.at(-1)?.epoch ?? 0
+      if (newest > epoch && epoch !== 0) lookAgain()
+      epoch = Math.max(epoch, newest)
+    },
+  })
+  const timer = setInterval(lookAgain, PROBE_MS).unref()
+
+  let closing: Promise<void> | undefined
+  const close = () => (closing ??= shut())
+  async function shut(): Promise<void> {
+    clearInterval(timer)
+    wakeups.close()
+    await sender.close()
+    await tail.close()
+    reached.close(closed())
+    await reader.close()
+    await writer.close()
+    connection.close()
+  }
+  const parts = { id: `${cluster}/${prefix}`, partitions, topic, connection, store, wakeups, sender, reader, reached, close }
+  const log = new KafkaEventLog(parts)
+  try {
+    await sender.connect()
+    const [changed] = await probe.all()
+    if (changed) throw changed
+    wakeups.observe({})
+    tail.start()
+    await log.barrier()
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return {
+    cluster,
+    prefix,
+    log,
+    connection,
+    tables: readable(connection),
+    install: async (wanted) => {
+      await writer.submit(() => projectors.installAll(wanted))
+      // Catching up goes before any job, so this one runs when it is done.
+      await writer.submit(() => {})
+      for (const { name } of wanted) if (projectors.stallOf(name) !== undefined) throw projectors.stallOf(name)
+    },
+    cache: (change) => writer.submit(() => change(connection)),
+    close,
+  }
+}
+
+/** One probe of all partitions at a time. */
+class LineageWatch {
+  readonly #partitions: number
+  readonly #probe: (partition: number) => Promise<unknown>
+  #running: Promise<unknown[]> | undefined
+
+  constructor(partitions: number, probe: (partition: number) => Promise<unknown>) {
+    this.#partitions = partitions
+    this.#probe = probe
+  }
+
+  /** What was found wrong, one for each partition that is. */
+  all(): Promise<unknown[]> {
+    this.#running ??= Promise.all(Array.from({ length: this.#partitions }, (_, partition) => this.#probe(partition)))
+      .then((found) => found.filter((each) => each !== undefined))
+      .finally(() => {
+        this.#running = undefined
+      })
+    return this.#running
+  }
+}
+
+/** The projection tables for reading; writing goes through projectors and `cache`. */
+function readable(connection: Connection): Sql {
+  return {
+    run() {
+      throw reject('tables_read_only', 'The tables are written by projectors, and caches inside `cache`.')
+    },
+    all: <Row>(sql: string, ...values: SqlValue[]) => connection.look(() => connection.all<Row>(sql, ...values)),
+    get: <Row>(sql: string, ...values: SqlValue[]) => connection.look(() => connection.get<Row>(sql, ...values)),
+  }
+}
