@@ -96,6 +96,7 @@ export class Engine implements AsyncDisposable {
     const { store, submit } = this.#d
     const rules = { authorize: this.#o.intake?.human?.authorize }
     const commit = this.commitOutcome.bind(this)
+    await store.backend.assignment?.join()
     this.#intake = startIntake({
       ...submit,
       commit,
@@ -108,13 +109,18 @@ export class Engine implements AsyncDisposable {
   }
 
   #wake(stream: StreamKey): void {
-    if (this.#stop.signal.aborted || this.#cooling.has(stream)) return
+    if (this.#stop.signal.aborted || this.#cooling.has(stream) || !this.#owns(stream)) return
     if (this.#jobs.has(stream)) {
       this.#again.add(stream)
       return
     }
     this.#queue.add(stream)
     this.#fill()
+  }
+
+  /** Where a log is worked on in partitions, this engine's share of them. */
+  #owns(stream: StreamKey): boolean {
+    return this.#d.store.backend.assignment?.owns(stream) ?? true
   }
 
   #wakeLater(stream: StreamKey, ms: number): void {
@@ -248,6 +254,7 @@ export class Engine implements AsyncDisposable {
     await this.#sweeping
     await Promise.all(this.#jobs.values())
     await this.#intake?.close()
+    await this.#d.store.backend.assignment?.leave()
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -109,6 +109,8 @@ export interface Projector {
   readonly schema: string
   /** Drops them. */
   readonly drop: string
+  /** Makes records of the edges and keeps no rows of its own: where a log is shared in partitions, the owner of each runs it. */
+  readonly publishes?: true
   apply(tx: ProjectorTx, events: readonly RecordedEvent[]): void
 }
 
@@ -129,12 +131,26 @@ export interface Owners {
   isProvenDead(owner: string): Promise<boolean>
 }
 
+/** How the processes of one log share its work, where a log is worked on in partitions. */
+export interface Assignment {
+  /** Takes part from now on. Resolves once this process has its share. */
+  join(): Promise<void>
+  /** Gives its share to the others. */
+  leave(): Promise<void>
+  /** True while this process is the one to work on the stream. Liveness only: what keeps two from harm is the log. */
+  owns(stream: StreamKey): boolean
+  /** Calls `listener` after each change of the share. The answer takes it back. */
+  onChange(listener: () => void): () => void
+}
+
 export interface LogBackend extends AsyncDisposable {
   readonly events: EventLog
   readonly topics: Topics
   /** Projection tables, for reading. */
   readonly tables: Sql
   readonly owners: Owners
+  /** Absent: whoever has the log open works on all of it. */
+  readonly assignment?: Assignment
   /**
    * Installs projectors, each brought up to the end of the log before this resolves.
    * @throws ThreadlogError `projector_failed`, `projector_newer` (the tables are of a later version), `log_read_only`

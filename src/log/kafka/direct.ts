@@ -1,5 +1,6 @@
 import type { Kafka } from 'kafkajs'
 import { METADATA_MS } from './connection.ts'
+import { isHopeless } from './errors.ts'
 
 // Reading at an offset without a group, and asking for offsets: kafkajs 2.2.4 does both inside and offers neither. This file is all
 // that knows its inside (test/log/kafka/direct.contract.test.ts holds it to that).
@@ -38,6 +39,9 @@ export interface Fetched {
   /** Protocol error code of this partition; 0 = none. */
   readonly errorCode: number
 }
+
+/** Milliseconds a question is repeated. */
+const PATIENCE_MS = 8_000
 
 /** Protocol error codes that are looked at. */
 export const OFFSET_OUT_OF_RANGE = 1
@@ -118,6 +122,20 @@ export class DirectReader {
     await cluster.refreshMetadata()
   }
 
+  /** Asks again, leaders looked up anew, while brokers are busy becoming what they are asked as; for at most `ms`. */
+  async patiently<T>(ask: () => Promise<T>, ms = PATIENCE_MS): Promise<T> {
+    const deadline = performance.now() + ms
+    for (let tries = 0; ; tries++) {
+      try {
+        return await ask()
+      } catch (error) {
+        if (this.#closed || performance.now() > deadline || isHopeless(error)) throw error
+        await new Promise((resolve) => setTimeout(resolve, Math.min(400, 20 * 2 ** tries)))
+        await this.refresh().catch(() => {})
+      }
+    }
+  }
+
   /** Groups asks by the broker that leads their partitions, so that each can be asked by a loop of its own. */
   async byLeader<T extends { topic: string; partition: number }>(asks: readonly T[]): Promise<Map<string, T[]>> {
     const cluster = await this.#open()
@@ -158,14 +176,15 @@ export class DirectReader {
 
   /**
    * First or end offsets of partitions.
-   * @param which `committed`: behind the last record a read-committed consumer may see
+   * @param which `committed`: behind the last record a read-committed consumer may see; `since`: the first record of that time
+   * (epoch milliseconds) or later, -1 when there is none
    */
   async offsets(
     topic: string,
     partitions: readonly number[],
-    which: 'first' | 'end' | 'committed',
+    which: 'first' | 'end' | 'committed' | { since: number },
   ): Promise<Map<number, bigint>> {
-    const timestamp = which === 'first' ? '-2' : '-1'
+    const timestamp = typeof which === 'object' ? String(which.since) : which === 'first' ? '-2' : '-1'
     const groups = await this.byLeader(partitions.map((partition) => ({ topic, partition })))
     const found = new Map<number, bigint>()
     for (const [node, led] of groups) {

@@ -13,7 +13,7 @@ import type { Reached } from './reached.ts'
 import type { Sender } from './sender.ts'
 
 export interface KafkaEventLogParts {
-  /** Cluster id and prefix: what a position belongs to. */
+  /** Cluster id. */
   id: string
   partitions: number
   /** Full name of the topic. */
@@ -132,7 +132,7 @@ export class KafkaEventLog implements EventLog {
     const partitions = partition === undefined ? Array.from({ length: this.partitions }, (_, i) => i) : [partition]
     let ends: Map<number, bigint>
     try {
-      ends = await endsOf(reader, topic, partitions)
+      ends = await reader.patiently(() => reader.offsets(topic, partitions, 'end'))
     } catch (error) {
       throw translate(error, topic)
     }
@@ -142,15 +142,5 @@ export class KafkaEventLog implements EventLog {
 
   close(): Promise<void> {
     return this.#parts.close()
-  }
-}
-
-/** Leaders may just have moved: looked up once more before it is given up. */
-async function endsOf(reader: DirectReader, topic: string, partitions: readonly number[]): Promise<Map<number, bigint>> {
-  try {
-    return await reader.offsets(topic, partitions, 'end')
-  } catch {
-    await reader.refresh()
-    return reader.offsets(topic, partitions, 'end')
   }
 }

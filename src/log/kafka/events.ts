@@ -1,3 +1,4 @@
+import type { Kafka } from 'kafkajs'
 import { type Clock, isThreadlogError, reject, systemClock } from '../../base/index.ts'
 import type { EventLog, Projector, Sql, SqlValue } from '../ports.ts'
 import type { Connection } from '../sqlite/connection.ts'
@@ -32,11 +33,15 @@ export interface KafkaEventsOptions extends KafkaConnection {
 
 /** The events of a log on Kafka and the tables that follow from them. */
 export interface KafkaEvents {
+  readonly kafka: Kafka
   readonly cluster: string
   readonly prefix: string
   readonly log: EventLog
+  readonly reader: DirectReader
   readonly tables: Sql
   readonly connection: Connection
+  readonly store: EventStore
+  readonly wakeups: Wakeups
   install(projectors: readonly Projector[]): Promise<void>
   cache(change: (tx: Sql) => void): Promise<void>
   close(): Promise<void>
@@ -69,7 +74,7 @@ export async function openKafkaEvents(options: KafkaEventsOptions): Promise<Kafk
   }
 }
 
-async function clusterId(kafka: ReturnType<typeof clientOf>, path: string): Promise<string> {
+async function clusterId(kafka: Kafka, path: string): Promise<string> {
   const admin = kafka.admin()
   try {
     await admin.connect()
@@ -82,7 +87,7 @@ async function clusterId(kafka: ReturnType<typeof clientOf>, path: string): Prom
 }
 
 interface Parts {
-  kafka: ReturnType<typeof clientOf>
+  kafka: Kafka
   topic: string
   partitions: number
   cluster: string
@@ -118,7 +123,7 @@ async function assemble({ kafka, topic, partitions, cluster, prefix, connection,
   const reached = new Reached((partition) => ingest.readTo(partition))
   const probe = new LineageWatch(partitions, async (partition) => {
     const progress = ingest.progress().get(partition)
-    const found = progress && (await probeLineage(reader, { topic, partition, progress }))
+    const found = progress && (await reader.patiently(() => probeLineage(reader, { topic, partition, progress })))
     if (found) reached.stop(partition, found)
     return found
   })
@@ -159,7 +164,7 @@ async function assemble({ kafka, topic, partitions, cluster, prefix, connection,
     await writer.close()
     connection.close()
   }
-  const parts = { id: `${cluster}/${prefix}`, partitions, topic, connection, store, wakeups, sender, reader, reached, close }
+  const parts = { id: cluster, partitions, topic, connection, store, wakeups, sender, reader, reached, close }
   const log = new KafkaEventLog(parts)
   try {
     await sender.connect()
@@ -173,10 +178,14 @@ async function assemble({ kafka, topic, partitions, cluster, prefix, connection,
     throw error
   }
   return {
+    kafka,
     cluster,
     prefix,
     log,
+    reader,
     connection,
+    store,
+    wakeups,
     tables: readable(connection),
     install: async (wanted) => {
       await writer.submit(() => projectors.installAll(wanted))

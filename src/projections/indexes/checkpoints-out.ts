@@ -20,6 +20,7 @@ export function checkpointsOut(folds: Folds = new Folds()): Projector {
     version: 1,
     schema: SNAPSHOTS,
     drop: '',
+    publishes: true,
     apply(tx, events) {
       for (const { steps } of folds.steps(tx, events))
         for (const boundary of boundaries(steps)) {

@@ -17,6 +17,7 @@ export function requestsOut(folds: Folds = new Folds()): Projector {
     version: 1,
     schema: SNAPSHOTS,
     drop: '',
+    publishes: true,
     apply(tx, events) {
       for (const { stream, steps } of folds.steps(tx, events))
         for (const step of steps) {

@@ -1,0 +1,82 @@
+import { reject, systemClock } from '../../base/index.ts'
+import type { LogBackend, Projector } from '../ports.ts'
+import { GroupAssignment } from './assignment.ts'
+import { type KafkaEventsOptions, openKafkaEvents } from './events.ts'
+import { KafkaOwners } from './owners.ts'
+import { PUBLISHER, Publisher } from './publisher.ts'
+import { topicName } from './topic-plan.ts'
+import { KafkaTopics } from './topics.ts'
+
+export type KafkaLogOptions = KafkaEventsOptions
+
+/**
+ * Opens a log on Kafka. Its topics must exist (`threadlog topics create`).
+ * @throws ThreadlogError as {@link openKafkaEvents}
+ */
+export async function openKafkaLog(options: KafkaLogOptions): Promise<LogBackend> {
+  const { clock = systemClock, onTrouble = () => {} } = options
+  const events = await openKafkaEvents(options)
+  const { kafka, prefix, reader } = events
+  const { partitions } = events.log
+  const commands = topicName(prefix, 'commands')
+  const assignment = new GroupAssignment({ kafka, topic: commands, group: `${prefix}.engines`, partitions, onTrouble })
+  const topics = new KafkaTopics({ kafka, prefix, partitions, assigned: () => assignment.share, onTrouble })
+  const owners = new KafkaOwners({ kafka, reader, topic: commands, clock, onTrouble })
+  let publisher: Publisher | undefined
+  const share = () => {
+    topics.reassign()
+    publisher?.assign(assignment.share ?? new Set())
+  }
+  assignment.onChange(share)
+
+  let closing: Promise<void> | undefined
+  const close = () => (closing ??= shut())
+  async function shut(): Promise<void> {
+    const steps = [
+      () => publisher?.close(),
+      () => assignment.leave(),
+      () => topics.close(),
+      () => owners.close(),
+      () => events.close(),
+    ]
+    let first: unknown
+    for (const step of steps) await Promise.resolve(step()).catch((error: unknown) => (first ??= error))
+    if (first !== undefined) throw first
+  }
+
+  /** Projectors that only publish run where a partition is owned; the others in every replica. */
+  async function install(projectors: readonly Projector[]): Promise<void> {
+    await events.install(projectors.filter((projector) => !projector.publishes))
+    const publishing = projectors.filter((projector) => projector.publishes)
+    if (publishing.length === 0) return
+    if (publisher) throw reject('projectors_installed', 'The projectors that publish are installed already.', { path: 'projectors' })
+    publisher = new Publisher({
+      connection: events.connection,
+      store: events.store,
+      wakeups: events.wakeups,
+      topics,
+      saved: async (partition) => (await topics.progress('events', PUBLISHER)).get(partition) ?? 0n,
+      projectors: publishing,
+      onTrouble,
+    })
+    share()
+  }
+
+  try {
+    await owners.register()
+  } catch (error) {
+    await close().catch(() => {})
+    throw error
+  }
+  return {
+    events: events.log,
+    topics,
+    tables: events.tables,
+    owners,
+    assignment,
+    install,
+    cache: (change) => events.cache(change),
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+}

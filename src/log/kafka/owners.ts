@@ -1,0 +1,151 @@
+import type { Kafka, Producer } from 'kafkajs'
+import { type Clock, isJsonObject, parseJson, systemIds } from '../../base/index.ts'
+import type { Owners } from '../ports.ts'
+import { isGone, thisProcess } from '../sqlite/host.ts'
+import { METADATA_MS } from './connection.ts'
+import type { DirectReader } from './direct.ts'
+import { translate } from './errors.ts'
+
+/** Milliseconds between two signs of life; after which an owner without one is gone, clocks of brokers being up to 5 s apart. */
+const RENEW_MS = 2_000
+const EXPIRE_MS = 15_000
+/** An answer may be this old. */
+const FRESH_MS = 1_000
+const READ = { maxWaitMs: 0, maxBytes: 1 << 20, committed: false }
+
+interface Sign {
+  owner: string
+  pid: number
+  host: string
+  startTime: string
+  /** Set by an owner that closes: its work is free at once. */
+  gone: boolean
+  time: number
+}
+
+export interface KafkaOwnersOptions {
+  kafka: Kafka
+  reader: DirectReader
+  /** Full name of the topic of commands; signs of life go to its partition 0. They carry no truth. */
+  topic: string
+  clock: Clock
+  onTrouble?(error: unknown): void
+}
+
+/** Owners of a log on Kafka: each process tells every 2 s that it lives; whoever wants to know reads the last seconds of that. */
+export class KafkaOwners implements Owners {
+  readonly self = systemIds.token()
+  readonly #o: KafkaOwnersOptions
+  readonly #process = thisProcess()
+  #producer: Producer | undefined
+  #timer: NodeJS.Timeout | undefined
+  #seen: { at: number; signs: Promise<Map<string, Sign>> } | undefined
+
+  constructor(options: KafkaOwnersOptions) {
+    this.#o = options
+  }
+
+  /** Registers this process and keeps it alive. */
+  async register(): Promise<void> {
+    await this.#tell(false)
+    // A sign that fails is made good by the next.
+    this.#timer = setInterval(() => void this.#tell(false).catch((error: unknown) => this.#o.onTrouble?.(error)), RENEW_MS).unref()
+  }
+
+  async isDead(owner: string): Promise<boolean> {
+    if (owner === this.self) return false
+    const sign = (await this.#signs()).get(owner)
+    return sign === undefined || sign.gone || sign.time + EXPIRE_MS <= this.#o.clock.now() || isGone(sign)
+  }
+
+  async isProvenDead(owner: string): Promise<boolean> {
+    if (owner === this.self) return false
+    const sign = (await this.#signs()).get(owner)
+    return sign !== undefined && isGone(sign)
+  }
+
+  async close(): Promise<void> {
+    if (this.#timer === undefined) return
+    clearInterval(this.#timer)
+    await this.#tell(true).catch(() => {})
+    await this.#producer?.disconnect().catch(() => {})
+  }
+
+  async #tell(gone: boolean): Promise<void> {
+    const { pid, host, startTime } = this.#process
+    const value = JSON.stringify({ owner: this.self, pid, host, start_time: startTime, gone })
+    try {
+      this.#producer ??= await this.#connect()
+      await this.#producer.send({ topic: this.#o.topic, acks: -1, messages: [{ partition: 0, key: `owner:${this.self}`, value }] })
+    } catch (error) {
+      void this.#producer?.disconnect().catch(() => {})
+      this.#producer = undefined
+      throw translate(error, this.#o.topic)
+    }
+  }
+
+  async #connect(): Promise<Producer> {
+    const producer = this.#o.kafka.producer({
+      idempotent: false,
+      allowAutoTopicCreation: false,
+      metadataMaxAge: METADATA_MS,
+      createPartitioner:
+        () =>
+        ({ message }) =>
+          message.partition as number,
+      retry: { initialRetryTime: 50, maxRetryTime: 500, retries: 8 },
+    })
+    await producer.connect()
+    return producer
+  }
+
+  #signs(): Promise<Map<string, Sign>> {
+    const now = performance.now()
+    if (!this.#seen || now - this.#seen.at > FRESH_MS) {
+      const signs = this.#read()
+      signs.catch(() => {
+        this.#seen = undefined
+      })
+      this.#seen = { at: now, signs }
+    }
+    return this.#seen.signs
+  }
+
+  /** The last sign of each owner since a moment at which all that live have given one. */
+  async #read(): Promise<Map<string, Sign>> {
+    const { reader, topic, clock } = this.#o
+    try {
+      const end = (await reader.offsets(topic, [0], 'end')).get(0)!
+      let offset = (await reader.offsets(topic, [0], { since: clock.now() - 2 * EXPIRE_MS })).get(0)!
+      const signs = new Map<string, Sign>()
+      while (offset >= 0n && offset < end) {
+        const [[node] = []] = await reader.byLeader([{ topic, partition: 0 }])
+        const [batch] = await reader.fetch(node!, [{ topic, partition: 0, offset }], READ)
+        if (!batch || batch.errorCode !== 0 || batch.next <= offset) break
+        for (const { value, time } of batch.records) {
+          const sign = signOf(value, time)
+          if (sign) signs.set(sign.owner, sign)
+        }
+        offset = batch.next
+      }
+      return signs
+    } catch (error) {
+      throw translate(error, topic)
+    }
+  }
+}
+
+function signOf(value: Uint8Array | null, time: number): Sign | undefined {
+  if (!value) return undefined
+  try {
+    const sign = parseJson(value)
+    if (!isJsonObject(sign)) return undefined
+    const { owner, pid, host, start_time: startTime, gone } = sign
+    if (typeof owner !== 'string' || typeof pid !== 'number' || typeof host !== 'string' || typeof startTime !== 'string')
+      return undefined
+    return { owner, pid, host, startTime, gone: gone === true, time }
+  } catch {
+    // Commands of other kinds, or of others.
+    return undefined
+  }
+}

@@ -1,0 +1,133 @@
+import { isThreadlogError } from '../../base/index.ts'
+import type { StreamKey } from '../../events/index.ts'
+import type { Projector, ProjectorTx, RecordedEvent, SqlValue, TopicName, TopicRecord } from '../ports.ts'
+import type { Connection } from '../sqlite/connection.ts'
+import type { EventStore } from '../sqlite/event-store.ts'
+import { type EventRow, fromRow, keyText, placeOf } from '../sqlite/records.ts'
+import type { Wakeups } from '../sqlite/wakeups.ts'
+import { pause } from './sender.ts'
+import type { KafkaTopics } from './topics.ts'
+
+export interface PublisherOptions {
+  connection: Connection
+  store: EventStore
+  wakeups: Wakeups
+  topics: KafkaTopics
+  /** Saved place of a partition: everything before it has been published. */
+  saved(partition: number): Promise<bigint>
+  projectors: readonly Projector[]
+  onTrouble(error: unknown): void
+}
+
+/** Name of the progress. */
+export const PUBLISHER = 'publisher'
+/** Events of one transaction, about. */
+const EVENTS = 256
+
+const NEXT = `SELECT e.id, s.key, e.version, e.value, e.place FROM events e JOIN streams s ON s.id = e.stream
+  WHERE e.place >= ? AND e.place < ? ORDER BY e.place LIMIT ?`
+
+/**
+ * Publishes what follows from the accepted events of the partitions of this process (requests, checkpoints), each batch in one transaction
+ * with the place behind it. Whoever owned a partition before is fenced by the transactional id (design §7).
+ */
+export class Publisher {
+  readonly #o: PublisherOptions
+  readonly #running = new Map<number, { stop: AbortController; done: Promise<void> }>()
+
+  constructor(options: PublisherOptions) {
+    this.#o = options
+  }
+
+  /** Publishes these partitions from now on, and no others. */
+  assign(partitions: ReadonlySet<number>): void {
+    for (const [partition, { stop }] of this.#running) if (!partitions.has(partition)) stop.abort()
+    for (const partition of partitions) {
+      const current = this.#running.get(partition)
+      if (current && !current.stop.signal.aborted) continue
+      const stop = new AbortController()
+      const done = (current?.done ?? Promise.resolve()).then(() => this.#run(partition, stop.signal))
+      this.#running.set(partition, { stop, done })
+    }
+  }
+
+  async #run(partition: number, signal: AbortSignal): Promise<void> {
+    for (let failures = 0; !signal.aborted; ) {
+      try {
+        let saved = await this.#o.saved(partition)
+        let next = saved
+        while (!signal.aborted && !this.#o.wakeups.closed) {
+          const events = this.#next(partition, next)
+          if (events.length === 0) {
+            await this.#o.wakeups.wait('events', signal)
+            continue
+          }
+          next = events.at(-1)!.position.offset + 1n
+          // A stretch without records moves the place only in memory: read again, it publishes nothing again.
+          if (await this.#publish(partition, { saved, next }, events)) saved = next
+          failures = 0
+        }
+      } catch (error) {
+        if (signal.aborted || this.#o.wakeups.closed) return
+        this.#o.onTrouble(error)
+        // Overtaken: whoever did it goes on, unless the share says that it is us again.
+        await pause(isThreadlogError(error, 'progress_moved') ? 5 : failures++, signal)
+      }
+    }
+  }
+
+  /** The next whole commits of a partition. */
+  #next(partition: number, from: bigint): RecordedEvent[] {
+    const { connection } = this.#o
+    const range = [placeOf(partition, from), placeOf(partition + 1, 0)] as const
+    const rows = connection.look(() => connection.all<EventRow & { key: Uint8Array }>(NEXT, ...range, EVENTS))
+    const events = rows.map((row) => fromRow(keyText(row.key), row))
+    if (rows.length < EVENTS) return events
+    // The last commit of a full page may go on behind it.
+    const last = events.at(-1)?.event?.commit
+    const whole = last && last.index < last.size - 1 ? events.filter(({ event }) => event?.commit.id !== last.id) : events
+    return whole.length > 0 ? whole : events
+  }
+
+  /** True if there was something to publish. */
+  async #publish(partition: number, place: { saved: bigint; next: bigint }, events: readonly RecordedEvent[]): Promise<boolean> {
+    const { topics, projectors } = this.#o
+    const publish: Partial<Record<TopicName, TopicRecord[]>> = {}
+    const tx = this.#transaction((topic, record) => void (publish[topic] ??= []).push(record))
+    for (const projector of projectors) for (const commit of byCommit(events)) projector.apply(tx, commit)
+    if (Object.keys(publish).length === 0) return false
+    const [next, expect] = [place.next, place.saved].map((offset) => new Map([[partition, offset]]))
+    await topics.transact({ publish, progress: { topic: 'events', group: PUBLISHER, next: next!, expect: expect! } })
+    return true
+  }
+
+  #transaction(publish: ProjectorTx['publish']): ProjectorTx {
+    const { connection, store } = this.#o
+    return {
+      run() {
+        throw new Error('a publisher keeps no rows')
+      },
+      all: <Row>(sql: string, ...values: SqlValue[]) => connection.look(() => connection.all<Row>(sql, ...values)),
+      get: <Row>(sql: string, ...values: SqlValue[]) => connection.look(() => connection.get<Row>(sql, ...values)),
+      publish,
+      read: (stream: StreamKey, after = 0) => connection.look(() => store.page(stream, after, Number.MAX_SAFE_INTEGER)),
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const { stop } of this.#running.values()) stop.abort()
+    await Promise.all([...this.#running.values()].map(({ done }) => done))
+  }
+}
+
+function byCommit(events: readonly RecordedEvent[]): RecordedEvent[][] {
+  const commits: RecordedEvent[][] = []
+  let id: string | undefined
+  for (const record of events) {
+    const commit = record.event?.commit.id
+    if (commit !== undefined && commit === id) commits.at(-1)?.push(record)
+    else commits.push([record])
+    id = commit
+  }
+  return commits
+}

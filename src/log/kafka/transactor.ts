@@ -1,0 +1,138 @@
+import type { Kafka, Producer, TopicMessages } from 'kafkajs'
+import { retryLater, type ThreadlogError } from '../../base/index.ts'
+import { METADATA_MS } from './connection.ts'
+import { FENCED, isKind, translate } from './errors.ts'
+
+/** Records out and one group's next offset in one partition of one topic, all or nothing. */
+export interface Transaction {
+  messages: readonly TopicMessages[]
+  progress?: { topic: string; group: string; partition: number; next: bigint; expect?: bigint }
+}
+
+/** Milliseconds a transaction may stay open before the cluster aborts it. */
+const TRANSACTION_MS = 30_000
+/** EndTxn is answered before its markers are written; the next transaction is then told to wait. */
+const RETRY = { initialRetryTime: 2, maxRetryTime: 200, retries: 8 }
+
+/**
+ * Transactions under one transactional id, one after the other. Whoever takes the id fences the one before: its open transaction is
+ * aborted and it can commit nothing more. After taking it, progress is read from the cluster once and is then known here.
+ */
+export class Transactor {
+  readonly #kafka: Kafka
+  readonly #id: string
+  #producer: Producer | undefined
+  readonly #known = new Map<string, bigint | undefined>()
+  #turn: Promise<unknown> = Promise.resolve()
+
+  constructor(kafka: Kafka, id: string) {
+    this.#kafka = kafka
+    this.#id = id
+  }
+
+  /**
+   * @throws ThreadlogError `progress_moved` when another member took over or `expect` is not what is saved; `log_unavailable` when it is
+   * not known whether the transaction was committed: the saved progress tells
+   */
+  run(transaction: Transaction): Promise<void> {
+    const turn = this.#turn.then(
+      () => this.#run(transaction),
+      () => this.#run(transaction),
+    )
+    this.#turn = turn
+    return turn
+  }
+
+  async #run({ messages, progress }: Transaction): Promise<void> {
+    try {
+      const producer = await this.#taken()
+      if (progress?.expect !== undefined) await this.#compare(progress)
+      const transaction = await producer.transaction()
+      for (const { topic, messages: records } of messages)
+        if (records.length > 0) await transaction.send({ topic, acks: -1, messages: records })
+      if (progress) {
+        const { group, topic, partition, next } = progress
+        await transaction.sendOffsets({
+          consumerGroupId: group,
+          topics: [{ topic, partitions: [{ partition, offset: String(next) }] }],
+        })
+      }
+      await transaction.commit()
+      if (progress) this.#known.set(keyOf(progress), progress.next)
+    } catch (error) {
+      // Fenced, or of unknown fate: this producer object is of no use any more, and what it knew may be old.
+      if (!(error as ThreadlogError).code) await this.#drop()
+      throw isKind(error, ...FENCED) ? moved(this.#id) : translate(error, this.#id)
+    }
+  }
+
+  /** The producer, after fencing whoever had the id before. */
+  async #taken(): Promise<Producer> {
+    if (this.#producer) return this.#producer
+    const producer = this.#kafka.producer({
+      transactionalId: this.#id,
+      idempotent: true,
+      maxInFlightRequests: 1,
+      transactionTimeout: TRANSACTION_MS,
+      allowAutoTopicCreation: false,
+      metadataMaxAge: METADATA_MS,
+      createPartitioner:
+        () =>
+        ({ message }) =>
+          message.partition as number,
+      retry: RETRY,
+    })
+    await producer.connect()
+    this.#producer = producer
+    // The id is taken with the first transaction: an empty one, so that what is read after it cannot be moved by others.
+    await (await producer.transaction()).abort()
+    return producer
+  }
+
+  async #compare(progress: NonNullable<Transaction['progress']>): Promise<void> {
+    const key = keyOf(progress)
+    if (!this.#known.has(key)) this.#known.set(key, await savedOffset(this.#kafka, progress))
+    const saved = this.#known.get(key)
+    if (saved !== undefined && saved !== progress.expect) throw moved(this.#id)
+  }
+
+  async #drop(): Promise<void> {
+    const producer = this.#producer
+    this.#producer = undefined
+    this.#known.clear()
+    await producer?.disconnect().catch(() => {})
+  }
+
+  async close(): Promise<void> {
+    await this.#turn.catch(() => {})
+    await this.#drop()
+  }
+}
+
+const keyOf = ({ group, topic, partition }: { group: string; topic: string; partition: number }): string =>
+  `${group} ${topic} ${partition}`
+
+const moved = (path: string): ThreadlogError =>
+  retryLater('progress_moved', 'Another member of the group has gone on meanwhile.', {
+    path,
+    hint: 'Read the saved progress and go on from there.',
+  })
+
+async function savedOffset(
+  kafka: Kafka,
+  { group, topic, partition }: { group: string; topic: string; partition: number },
+): Promise<bigint | undefined> {
+  return (await savedOffsets(kafka, group, topic)).get(partition)
+}
+
+/** A group's saved offsets of one topic. */
+export async function savedOffsets(kafka: Kafka, group: string, topic: string): Promise<Map<number, bigint>> {
+  const admin = kafka.admin()
+  try {
+    await admin.connect()
+    const [found] = await admin.fetchOffsets({ groupId: group, topics: [topic] })
+    return new Map((found?.partitions ?? []).filter(({ offset }) => offset !== '-1').map((p) => [p.partition, BigInt(p.offset)]))
+  } finally {
+    await admin.disconnect().catch(() => {})
+  }
+}
