@@ -1,4 +1,4 @@
-import type { Commit, StreamKey } from '../../events/index.ts'
+import { type Commit, type StreamKey, ZERO_HASH } from '../../events/index.ts'
 import { checkCommit } from '../commit-check.ts'
 import { partitionOf } from '../partition.ts'
 import type { Appended, EventLog, Positions, RecordedEvent, StreamHead } from '../ports.ts'
@@ -34,6 +34,8 @@ export class KafkaEventLog implements EventLog {
   readonly #parts: KafkaEventLogParts
   /** Commits whose fate somebody waits for. */
   readonly #pending = new Map<string, () => void>()
+  /** Those of the open transaction. */
+  readonly #settled: string[] = []
 
   constructor(parts: KafkaEventLogParts) {
     this.id = parts.id
@@ -46,8 +48,8 @@ export class KafkaEventLog implements EventLog {
   }
 
   /**
-   * Sends the commit until it is acknowledged, and again if it was acknowledged and read past and still has no fate (a copy sent ahead of its
-   * stream is void, a later one may be accepted). The verdict is that of the commit id.
+   * Sends the commit until it is acknowledged, and again if it was acknowledged and read past and still has no fate. The verdict is that
+   * of the commit id. What cannot be accepted, being ahead of its stream or on another event, is never sent: a later copy of it might be.
    */
   async append(commit: Commit): Promise<Appended> {
     checkCommit(commit)
@@ -56,6 +58,10 @@ export class KafkaEventLog implements EventLog {
     const partition = this.partitionOf(commit.stream)
     const stopped = reached.stopOf(partition)
     if (stopped !== undefined) throw stopped
+    if (!this.#fits(commit)) {
+      await this.barrier(partition)
+      if (!this.#fits(commit)) return connection.look(() => store.standing(commit))
+    }
     const accepted = new Promise<'accepted'>((resolve) => this.#pending.set(commit.id, () => resolve('accepted')))
     const judged = async () => {
       for (;;) {
@@ -65,17 +71,31 @@ export class KafkaEventLog implements EventLog {
       }
     }
     try {
-      const fate = await Promise.race([accepted, judged()])
-      return { accepted: fate === 'accepted', head: connection.look(() => store.head(commit.stream)) }
+      await Promise.race([accepted, judged()])
+      return connection.look(() => store.standing(commit))
     } finally {
       this.#pending.delete(commit.id)
     }
   }
 
+  /** False while the stream as read here could not take the commit, and has not moved past it either. */
+  #fits({ stream, base, previous }: Commit): boolean {
+    const { connection, store } = this.#parts
+    const head = connection.look(() => store.head(stream))
+    const version = head?.version ?? 0
+    return version > base || (version === base && previous === (head?.hash ?? ZERO_HASH))
+  }
+
   /** Accepted events have been stored. */
   accepted(events: readonly RecordedEvent[]): void {
     if (this.#pending.size === 0) return
-    for (const { event } of events) if (event?.commit.index === 0) this.#pending.get(event.commit.id)?.()
+    for (const { event } of events) if (event?.commit.index === 0) this.#settled.push(event.commit.id)
+  }
+
+  /** The transaction that stored them is committed, or rolled back. */
+  decided(committed: boolean): void {
+    const settled = this.#settled.splice(0)
+    if (committed) for (const id of settled) this.#pending.get(id)?.()
   }
 
   async *read(stream: StreamKey, after = 0): AsyncGenerator<RecordedEvent[]> {

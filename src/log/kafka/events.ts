@@ -112,10 +112,12 @@ async function assemble({ kafka, topic, partitions, cluster, prefix, connection,
   const announcer: Participant = {
     begin() {},
     committed() {
+      log.decided(true)
       if (accepted) wakeups.wake(['events'])
       accepted = false
     },
     rolledBack() {
+      log.decided(false)
       accepted = false
     },
   }

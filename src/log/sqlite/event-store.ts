@@ -66,7 +66,7 @@ export class EventStore implements Participant {
   /** Decides a commit and stores it if accepted. Only inside the writer's transaction. `events` are what was stored now. */
   append(commit: Commit): Appended & { events: readonly RecordedEvent[] } {
     const outcome = this.#arbitrate(commit)
-    if (outcome?.accepted === undefined) return { ...this.#standing(commit), events: [] }
+    if (outcome?.accepted === undefined) return { ...this.standing(commit), events: [] }
     const events = this.store(
       commit.stream,
       outcome.accepted.map(({ encoded }) => ({ ...encoded, place: null })),
@@ -106,8 +106,8 @@ export class EventStore implements Participant {
     return step
   }
 
-  /** The fate of a commit that is void now: accepted if an earlier copy of it was, refused otherwise. */
-  #standing(commit: Commit): Appended {
+  /** How a commit stands: with its own last event if it, or an earlier copy of it, was accepted, else with the newest event. */
+  standing(commit: Commit): Appended {
     const head = this.#heads.get(commit.stream)
     if (this.fate(commit) !== 'accepted') return { accepted: false, head: head && portHead(head) }
     const version = commit.base + commit.records.length
