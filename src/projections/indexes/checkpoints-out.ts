@@ -1,11 +1,11 @@
 import { type JsonObject, sha256Hex } from '../../base/index.ts'
-import { eventId, type LogEvent, threadName } from '../../events/index.ts'
+import { type EventType, eventId, type LogEvent, threadName } from '../../events/index.ts'
 import type { Projector, TopicRecord } from '../../log/index.ts'
 import { harnessStateText } from '../harness-state.ts'
 import { SNAPSHOTS } from '../snapshot-table.ts'
 import type { ThreadIdentity, ThreadState } from '../state.ts'
 import { Folds, type Step } from './steps.ts'
-import { pendingWaits } from './thread-row.ts'
+import { ENDS, pendingWaits } from './thread-row.ts'
 
 /** Largest state that travels inside its checkpoint, in bytes of canonical JSON. */
 export const INLINE_STATE = 65_536
@@ -30,12 +30,7 @@ export function checkpointsOut(folds: Folds = new Folds()): Projector {
   }
 }
 
-const STATUS: Record<string, CheckpointStatus> = {
-  'run.suspended/1': 'suspended',
-  'run.completed/1': 'completed',
-  'run.failed/1': 'failed',
-  'run.cancelled/1': 'cancelled',
-}
+const STATUS: Partial<Record<EventType, CheckpointStatus>> = { 'run.suspended/1': 'suspended', ...ENDS }
 
 export type CheckpointStatus = 'suspended' | 'completed' | 'failed' | 'cancelled'
 
