@@ -27,16 +27,12 @@ export interface IntakeRules {
 
 export interface IntakeOptions extends SubmitDeps {
   backend: LogBackend
-  /** Name of the progress. Members of one group share the work of one. Default `intake`. */
-  group?: string
   rules?: IntakeRules
   signal?: AbortSignal
   /** Called after each verdict, before its receipt is published; accepted results may have made a thread ready. */
   onSettled?(settled: Settled): void
   /** Something failed and is tried again, or the intake stops: see `done`. */
   onError?(error: unknown): void
-  /** Records judged at a time. Default 256. */
-  maxInFlight?: number
   /** How often a member that lost looks whether the other one still moves, in milliseconds. Default 2,000. */
   standbyMs?: number
 }
@@ -85,14 +81,11 @@ async function run(options: IntakeOptions, signal: AbortSignal): Promise<void> {
 }
 
 /** Returns when records wait and nobody has moved the progress for a while. */
-async function standBy(
-  { backend, store, group = GROUP, standbyMs = 2000, onError }: IntakeOptions,
-  signal: AbortSignal,
-): Promise<void> {
+async function standBy({ backend, store, standbyMs = 2000, onError }: IntakeOptions, signal: AbortSignal): Promise<void> {
   let before: Positions | undefined
   while (!signal.aborted) {
     try {
-      const now = await backend.topics.progress('results', group)
+      const now = await backend.topics.progress('results', GROUP)
       if (before && equal(before, now) && (await hasMore(backend, now))) return
       before = now
     } catch (error) {
@@ -103,7 +96,10 @@ async function standBy(
   }
 }
 
+/** Name of the progress that all intakes of a log share. */
 const GROUP = 'intake'
+/** Records judged at a time. */
+const MAX_IN_FLIGHT = 256
 
 const equal = (a: Positions, b: Positions): boolean =>
   a.size === b.size && [...a].every(([partition, offset]) => b.get(partition) === offset)
@@ -154,12 +150,12 @@ class Member {
   }
 
   async #consume(): Promise<void> {
-    const { backend, group = GROUP, maxInFlight = 256, onError } = this.#options
-    const saved = await backend.topics.progress('results', group)
+    const { backend, onError } = this.#options
+    const saved = await backend.topics.progress('results', GROUP)
     this.#queue = new ReceiptQueue({
       topics: backend.topics,
       topic: 'results',
-      group,
+      group: GROUP,
       clock: this.#clock,
       saved,
       onMoved: () => {
@@ -170,9 +166,9 @@ class Member {
       onFailed: (error) => this.#fail(error),
     })
     const from = saved.size > 0 ? { from: saved } : {}
-    for await (const batch of backend.topics.subscribe('results', { group, ...from, signal: this.#stop.signal })) {
+    for await (const batch of backend.topics.subscribe('results', { group: GROUP, ...from, signal: this.#stop.signal })) {
       for (const delivery of batch) {
-        await this.#queue.room(maxInFlight, this.#stop.signal)
+        await this.#queue.room(MAX_IN_FLIGHT, this.#stop.signal)
         if (this.#stop.signal.aborted) return
         await this.#take(delivery)
       }
