@@ -1,6 +1,6 @@
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, setOwn } from '../base/index.ts'
 import { checkThreadId, HarnessState, type Message } from '../messages/index.ts'
-import { messageHistory, messageText } from './messages.ts'
+import { messageHistory } from './messages.ts'
 import type { ThreadState } from './state.ts'
 
 /**
@@ -12,17 +12,16 @@ export function harnessState(state: ThreadState): HarnessState {
   return HarnessState.parse(harnessStateJson(state))
 }
 
-/** The same as canonical JSON text, not checked: the form in which it is published. Messages are not parsed for it. */
-export function harnessStateText(state: ThreadState): string {
-  const { message_history: _, ...rest } = harnessStateJson(state, [])
-  const fields = Object.keys({ ...rest, message_history: null }).sort()
-  const written = fields.map(
-    (name) => `${JSON.stringify(name)}:${name === 'message_history' ? historyText(state) : canonicalJson(rest[name] ?? null)}`,
-  )
-  return `{${written.join(',')}}`
+/** What stands before and behind the messages in the canonical JSON text of {@link harnessStateJson}. */
+export function aroundMessages(state: ThreadState): { before: string; behind: string } {
+  const { message_history, ...rest } = harnessStateJson(state, [])
+  const names = Object.keys(rest).sort()
+  const split = names.filter((name) => name < 'message_history').length
+  const field = (name: string) => `${JSON.stringify(name)}:${canonicalJson(rest[name] ?? null)}`
+  const before = names.slice(0, split).map((name) => `${field(name)},`)
+  const behind = names.slice(split).map((name) => `,${field(name)}`)
+  return { before: `{${before.join('')}"message_history":[`, behind: `]${behind.join('')}}` }
 }
-
-const historyText = (state: ThreadState): string => `[${[...state.history].map(messageText).join(',')}]`
 
 /** The same as plain JSON, not checked. Shared: read only. */
 export function harnessStateJson(state: ThreadState, messages: readonly Message[] = messageHistory(state)): JsonObject {

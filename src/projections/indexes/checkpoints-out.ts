@@ -1,9 +1,9 @@
-import { type JsonObject, sha256Hex } from '../../base/index.ts'
+import type { JsonObject } from '../../base/index.ts'
 import { eventId, type LogEvent, threadName } from '../../events/index.ts'
 import type { Projector, TopicRecord } from '../../log/index.ts'
-import { harnessStateText } from '../harness-state.ts'
 import { SNAPSHOTS } from '../snapshot-table.ts'
 import type { ThreadIdentity, ThreadState } from '../state.ts'
+import { type StateText, stateText } from '../state-text.ts'
 import { Folds, type Step } from './steps.ts'
 import { pendingWaits } from './thread-row.ts'
 
@@ -90,7 +90,7 @@ export function checkpointRecord({ event, step }: Boundary): TopicRecord | undef
   const { identity } = state
   const { hash, version, position } = step.record
   if (!identity) return undefined
-  const text = stateText(state)
+  const text = written(state)
   if (text === undefined) return undefined
   const record: Omit<CheckpointRecord, 'state'> = {
     application_id: identity.application,
@@ -103,23 +103,21 @@ export function checkpointRecord({ event, step }: Boundary): TopicRecord | undef
     invocation_id: invocationOf(state, event.data.run_id),
     status: STATUS[event.type] as CheckpointStatus,
     time: event.time,
-    state_digest: sha256Hex(text),
+    state_digest: text.digest,
     position: { partition: position.partition, offset: String(position.offset) },
     waits: pendingWaits(state),
   }
-  return { key: identity.stream, value: withState(record, text), headers: cloudEvent(identity, event) }
+  return { key: identity.stream, value: withState(record, text.bytes ?? NULL), headers: cloudEvent(identity, event) }
 }
 
-/** The state is serialised once, for its digest, its size and its place in the record. */
-function withState(record: object, text: string): Uint8Array {
-  const encoder = new TextEncoder()
-  const inline = Buffer.byteLength(text) <= INLINE_STATE
-  return encoder.encode(`${JSON.stringify(record).slice(0, -1)},"state":${inline ? text : 'null'}}`)
-}
+const NULL = Buffer.from('null')
 
-function stateText(state: ThreadState): string | undefined {
+const withState = (record: object, state: Uint8Array): Uint8Array =>
+  Buffer.concat([Buffer.from(`${JSON.stringify(record).slice(0, -1)},"state":`), state, Buffer.from('}')])
+
+function written(state: ThreadState): StateText | undefined {
   try {
-    return harnessStateText(state)
+    return stateText(state, INLINE_STATE)
   } catch {
     // Messages no version of the wire form can hold: the thread has no checkpoint, and loading it says why.
     return undefined
