@@ -14,13 +14,16 @@ export function harnessState(state: ThreadState): HarnessState {
 
 /** What stands before and behind the messages in the canonical JSON text of {@link harnessStateJson}. */
 export function aroundMessages(state: ThreadState): { before: string; behind: string } {
-  const { message_history, ...rest } = harnessStateJson(state, [])
-  const names = Object.keys(rest).sort()
-  const split = names.filter((name) => name < 'message_history').length
-  const field = (name: string) => `${JSON.stringify(name)}:${canonicalJson(rest[name] ?? null)}`
-  const before = names.slice(0, split).map((name) => `${field(name)},`)
-  const behind = names.slice(split).map((name) => `,${field(name)}`)
-  return { before: `{${before.join('')}"message_history":[`, behind: `]${behind.join('')}}` }
+  const fields = harnessStateJson(state, [])
+  let before = '{'
+  let behind = ']'
+  for (const name of Object.keys(fields).sort()) {
+    if (name === 'message_history') continue
+    const field = `${JSON.stringify(name)}:${canonicalJson(fields[name] ?? null)}`
+    if (name < 'message_history') before += `${field},`
+    else behind += `,${field}`
+  }
+  return { before: `${before}"message_history":[`, behind: `${behind}}` }
 }
 
 /** The same as plain JSON, not checked. Shared: read only. */
