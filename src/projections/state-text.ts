@@ -1,47 +1,29 @@
 import { createHash, type Hash } from 'node:crypto'
-import { type AppendList, sha256Hex } from '../base/index.ts'
 import { aroundMessages } from './harness-state.ts'
 import { messageBytes } from './messages.ts'
 import type { HistoryEntry, ThreadState } from './state.ts'
 
-/** A HarnessState as it is published: canonical JSON, not checked. */
-export interface StateText {
-  /** SHA-256 of the text. */
-  readonly digest: string
-  /** UTF-8; absent if there is more of it than was asked for. */
-  readonly bytes: Uint8Array | undefined
-}
-
-/** @param most bytes of a text that is wanted and not only its digest */
-export function stateText(state: ThreadState, most: number): StateText {
+/**
+ * The text of a HarnessState as it is published (canonical JSON, not checked) in UTF-8 pieces, most of them shared: read only.
+ * @param most undefined if all of them are longer than this, in bytes
+ */
+export function statePieces(state: ThreadState, most: number): Uint8Array[] | undefined {
   const { history } = state
   const { before, behind } = aroundMessages(state)
-  const head = Buffer.from(before)
+  const pieces: Uint8Array[] = [Buffer.from(before)]
   const tail = Buffer.from(behind)
-  const messages: Uint8Array[] = []
-  let size = head.byteLength + tail.byteLength + Math.max(0, history.length - 1)
+  let size = (pieces[0] as Uint8Array).byteLength + tail.byteLength
   for (let i = 0; i < history.length && size <= most; i++) {
     const message = messageBytes(history.at(i) as HistoryEntry)
-    size += message.byteLength
-    messages.push(message)
+    if (i > 0) pieces.push(COMMA)
+    pieces.push(message)
+    size += message.byteLength + (i > 0 ? 1 : 0)
   }
-  if (size > most) return { digest: longDigest(history, before, behind), bytes: undefined }
-  const bytes = Buffer.allocUnsafe(size)
-  let at = put(bytes, head, 0)
-  for (const [i, message] of messages.entries()) {
-    if (i > 0) bytes[at++] = COMMA
-    at = put(bytes, message, at)
-  }
-  put(bytes, tail, at)
-  return { digest: sha256Hex(bytes), bytes }
+  pieces.push(tail)
+  return size > most ? undefined : pieces
 }
 
-const COMMA = 0x2c
-
-function put(target: Uint8Array, bytes: Uint8Array, at: number): number {
-  target.set(bytes, at)
-  return at + bytes.byteLength
-}
+const COMMA = Buffer.from(',')
 
 interface Hashed {
   readonly before: string
@@ -52,7 +34,10 @@ interface Hashed {
 /** How far long histories have been hashed: a run adds a few messages, and does not pay for all that went before. */
 const hashed = new WeakMap<object, Hashed>()
 
-function longDigest(history: AppendList<HistoryEntry>, before: string, behind: string): string {
+/** SHA-256 of the text of {@link statePieces}, for histories too long to be put together. */
+export function stateDigest(state: ThreadState): string {
+  const { history } = state
+  const { before, behind } = aroundMessages(state)
   const known = hashed.get(history.shared)
   const goesOn = known !== undefined && known.before === before && known.messages <= history.sharedLength
   const hash = goesOn ? known.hash.copy() : createHash('sha256').update(before)

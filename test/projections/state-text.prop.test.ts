@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { AppendList, canonicalJson, type JsonValue, Payload, sha256Hex } from '../../src/base/index.ts'
 import { harnessStateJson } from '../../src/projections/harness-state.ts'
 import { type HistoryEntry, initial, type ThreadState } from '../../src/projections/state.ts'
-import { stateText } from '../../src/projections/state-text.ts'
+import { stateDigest, statePieces } from '../../src/projections/state-text.ts'
 
 const LIMIT = 400
 
@@ -50,9 +50,9 @@ it('is the canonical JSON of the state and its digest, whatever was written down
         state = next(state, s, earlier)
         earlier.push(state)
         const expected = canonicalJson(harnessStateJson(state))
-        const { digest, bytes } = stateText(state, LIMIT)
-        expect(digest).toBe(sha256Hex(expected))
-        expect(bytes && Buffer.from(bytes).toString()).toBe(Buffer.byteLength(expected) <= LIMIT ? expected : undefined)
+        const pieces = statePieces(state, LIMIT)
+        expect(pieces && String(Buffer.concat(pieces))).toBe(Buffer.byteLength(expected) <= LIMIT ? expected : undefined)
+        expect(stateDigest(state)).toBe(sha256Hex(expected))
       }
     }),
   )
