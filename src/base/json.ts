@@ -125,7 +125,9 @@ export function setOwn(target: JsonObject, key: string, value: JsonValue): void 
  * The same value gives the same text in every process and version.
  */
 export function canonicalJson(value: JsonValue): string {
-  return isOrdered(value) ? JSON.stringify(value) : writeSorted(value)
+  if (isOrdered(value)) return JSON.stringify(value)
+  const ordered = inOrder(value)
+  return ordered === undefined ? writeSorted(value) : JSON.stringify(ordered)
 }
 
 function isOrdered(value: JsonValue): boolean {
@@ -140,6 +142,32 @@ function isOrdered(value: JsonValue): boolean {
   }
   return true
 }
+
+/** A copy that the engine enumerates in canonical order; undefined where it would not, or where a name is none to assign. */
+function inOrder(value: JsonValue): JsonValue | undefined {
+  if (value === null || typeof value !== 'object') return value
+  if (Array.isArray(value)) {
+    const list: JsonValue[] = []
+    for (const item of value) {
+      const ordered = inOrder(item)
+      if (ordered === undefined) return undefined
+      list.push(ordered)
+    }
+    return list
+  }
+  const out: JsonObject = {}
+  for (const key of sortedKeys(value)) {
+    const item = value[key]
+    if (item === undefined) continue
+    const ordered = isAssignable(key) ? inOrder(item) : undefined
+    if (ordered === undefined) return undefined
+    out[key] = ordered
+  }
+  return out
+}
+
+/** Not the name of a prototype, and not like a number: those come first in every object. */
+const isAssignable = (key: string): boolean => key !== '__proto__' && !(key.charCodeAt(0) <= 0x39 && key.charCodeAt(0) >= 0x30)
 
 function writeSorted(value: JsonValue): string {
   if (typeof value === 'string') return quoted(value)

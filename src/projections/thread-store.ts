@@ -44,6 +44,7 @@ export class ThreadStore {
   readonly #folds: Pick<Folds, 'at'> | undefined
   readonly #cache = new Map<StreamKey, Folded>()
   readonly #turns = new Map<StreamKey, Promise<unknown>>()
+  /** Size of the latest snapshot, and the version at which one was last thought of: to know the size costs the whole history. */
   readonly #snapshots = new Map<StreamKey, { version: number; bytes: number }>()
 
   private constructor(options: ThreadStoreOptions) {
@@ -158,12 +159,16 @@ export class ThreadStore {
     const folded = this.#cache.get(stream)
     if (!folded || folded.quarantine) return false
     const last = this.#snapshots.get(stream)
-    const tail = folded.head.version - (last?.version ?? 0)
+    const { version } = folded.head
+    const tail = version - (last?.version ?? 0)
     if (!force && tail < SNAPSHOT_EVENTS) return false
     const bytes = snapshotBytes(folded.state)
-    if (!force && last && bytes.byteLength - last.bytes < last.bytes / 4) return false
+    if (!force && last && bytes.byteLength - last.bytes < last.bytes / 4) {
+      this.#snapshots.set(stream, { version, bytes: last.bytes })
+      return false
+    }
     await this.backend.cache((tx) => writeSnapshot(tx, stream, folded.head, bytes))
-    this.#snapshots.set(stream, { version: folded.head.version, bytes: bytes.byteLength })
+    this.#snapshots.set(stream, { version, bytes: bytes.byteLength })
     return true
   }
 
