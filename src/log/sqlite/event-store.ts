@@ -4,7 +4,7 @@ import type { Appended, RecordedEvent, StreamHead } from '../ports.ts'
 import type { Connection } from './connection.ts'
 import type { Heads, StoredHead } from './heads.ts'
 import { Recent } from './recent.ts'
-import { bodyHash, type EventRow, fromEncoded, fromRow, keyBytes, keyText, PARTITION } from './records.ts'
+import { bodyHash, type EventRow, fromEncoded, fromRow, keyBytes, PARTITION } from './records.ts'
 import type { Participant } from './writer.ts'
 
 /** Bytes of event values one page of a read aims at. */
@@ -130,13 +130,13 @@ export class EventStore implements Participant {
   slice(id: number, limit: number): RecordedEvent[] {
     const recent = this.#recent.from(id, limit)
     if (recent !== undefined) return recent
-    const rows = this.#connection.all<EventRow & { key: Uint8Array }>(
-      `SELECT e.id, s.key, e.version, e.value FROM events e JOIN streams s ON s.id = e.stream
+    const rows = this.#connection.all<EventRow & { key: string }>(
+      `SELECT e.id, lower(hex(s.key)) AS key, e.version, e.value FROM events e JOIN streams s ON s.id = e.stream
         WHERE e.id >= ? ORDER BY e.id LIMIT ?`,
       id,
       limit,
     )
-    return rows.map((row) => fromRow(keyText(row.key), row))
+    return rows.map((row) => fromRow(row.key, row))
   }
 
   /** `events.id` the next record of the log will have. */
