@@ -7,7 +7,6 @@ import { type Envelope, type EventHash, envelope as envelopeShape, type LogEvent
 import { fitOf } from './fit.ts'
 import { GIVE_UP } from './reader.ts'
 import { fileSchemas, type SchemaSource } from './schema-source.ts'
-import { noteHex } from './texts.ts'
 import { type Reader, type TypeOptions, typeTable, type Writer } from './type-table.ts'
 import type { Upcast } from './upcast.ts'
 import { bodyHash, bufferOf, FRAMING, readSchemaId, undecodable, writeFraming } from './wire.ts'
@@ -106,7 +105,7 @@ export function eventCodec(source: SchemaSource, options: TypeOptions = {}): Eve
     const { envelope, data } = (readQuickly(bytes, reader, lasting) ??
       read(bufferOf(bytes), id, reader.body, reader.bodyResolver, true)) as Body
     if (envelope.type !== reader.type) throw mistyped(id)
-    const hash = noteHex(bodyHash(bytes))
+    const hash = bodyHash(bytes)
     return reader.upcast ? upcast(reader.upcast, envelope, data, hash, id) : logEvent(envelope, data, hash)
   }
 

@@ -1,11 +1,10 @@
-// The same few texts stand in every event: types, names, ids, the hash before. Each is made once and found again by its bytes, which is
-// cheaper than making it, and takes the memory once. The tables are bounded: a later text takes the place of an earlier.
+// The same few texts stand in every event: types, names, ids. Each is made once and found again by its bytes, which is cheaper than
+// making it, and takes the memory once. The table is bounded: a later text takes the place of an earlier.
 
 const LONGEST = 48
 const SLOTS = 1024
 
 const texts: (string | undefined)[] = new Array(SLOTS)
-const hexTexts: (string | undefined)[] = new Array(SLOTS)
 
 type Slicing = (this: Uint8Array, start: number, end: number) => string
 const { utf8Slice, hexSlice } = Buffer.prototype as unknown as { utf8Slice: Slicing; hexSlice: Slicing }
@@ -36,30 +35,5 @@ function isAscii(text: string, bytes: Uint8Array, start: number, length: number)
   return true
 }
 
-/** Keeps a text of lower-case hex at hand: the hash of an event is what the next one of its stream names. */
-export function noteHex(text: string): string {
-  const slot = Number.parseInt(text.slice(-4), 16) % SLOTS
-  return (hexTexts[slot] = text)
-}
-
-/** Lower-case hex of `size` bytes within `bytes`. */
-export function hexText(bytes: Uint8Array, start: number, size: number): string {
-  const end = start + size
-  const slot = ((bytes[end - 2]! << 8) | bytes[end - 1]!) % SLOTS
-  const known = hexTexts[slot]
-  if (known !== undefined && spells(known, bytes, start, size)) return known
-  return (hexTexts[slot] = hexSlice.call(bytes, start, end))
-}
-
-/** Character codes of the two digits of each byte. */
-const HIGH = Uint8Array.from({ length: 256 }, (_, byte) => '0123456789abcdef'.charCodeAt(byte >> 4))
-const LOW = Uint8Array.from({ length: 256 }, (_, byte) => '0123456789abcdef'.charCodeAt(byte & 15))
-
-function spells(text: string, bytes: Uint8Array, start: number, size: number): boolean {
-  if (text.length !== size * 2) return false
-  for (let i = 0; i < size; i++) {
-    const byte = bytes[start + i] as number
-    if (text.charCodeAt(i * 2) !== HIGH[byte] || text.charCodeAt(i * 2 + 1) !== LOW[byte]) return false
-  }
-  return true
-}
+/** Lower-case hex of `size` bytes within `bytes`; finding one again would cost more than making it. */
+export const hexText = (bytes: Uint8Array, start: number, size: number): string => hexSlice.call(bytes, start, start + size)

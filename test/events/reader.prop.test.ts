@@ -3,10 +3,10 @@ import { expect, test } from 'vitest'
 import { decodeEvent, encodeCommit, eventTypes, packagedSchemas } from '../../src/events/index.ts'
 import { GIVE_UP } from '../../src/events/reader.ts'
 import { fileSchemas } from '../../src/events/schema-source.ts'
-import { hexText, noteHex, shortText } from '../../src/events/texts.ts'
+import { shortText } from '../../src/events/texts.ts'
 import { typeTable } from '../../src/events/type-table.ts'
 import { FRAMING, readSchemaId } from '../../src/events/wire.ts'
-import { drafts, hex, metas, plain, texts } from '../support/event-arbitraries.ts'
+import { drafts, metas, plain, texts } from '../support/event-arbitraries.ts'
 
 const table = typeTable(fileSchemas(packagedSchemas))
 
@@ -91,11 +91,4 @@ test('a text found again is the text of those bytes', () => {
     for (const bytes of [...list, ...list]) expect(shortText(bytes, 0, bytes.length)).toBe(Buffer.from(bytes).toString())
   })
   fc.assert(property, { numRuns: 500 })
-  const digits = fc.property(fc.array(fc.oneof(hex(32), hex(16)), { maxLength: 20 }), (list) => {
-    for (const text of [...list, ...list]) {
-      noteHex(text)
-      expect(hexText(Buffer.from(text, 'hex'), 0, text.length / 2)).toBe(text)
-    }
-  })
-  fc.assert(digits, { numRuns: 200 })
 })
