@@ -14,6 +14,9 @@ export interface EventRow {
   value: Uint8Array
 }
 
+/** The columns of a stored event. */
+export type StoredEvent = [id: number, version: number, value: Uint8Array]
+
 export const keyBytes = (stream: StreamKey): Uint8Array => Buffer.from(stream, 'hex')
 
 /** SQLite holds in a BLOB column whatever it is given: what somebody wrote there by hand as text is bytes that are no event. */
@@ -23,10 +26,9 @@ const bytesOf = (value: unknown): Uint8Array => (value instanceof Uint8Array ? v
 export const bodyHash = (value: Uint8Array): string => sha256Hex(bytesOf(value).subarray(FRAMING))
 
 /** A stored row as the port shows it. A row this build cannot decode, or that stands where it does not belong, carries a defect. */
-export function fromRow(stream: StreamKey, row: EventRow): RecordedEvent {
-  const bytes = bytesOf(row.value)
-  const { version } = row
-  const position = { partition: PARTITION, offset: BigInt(row.id) }
+export function fromRow(stream: StreamKey, id: number, version: number, value: Uint8Array): RecordedEvent {
+  const bytes = bytesOf(value)
+  const position = { partition: PARTITION, offset: BigInt(id) }
   let event: LogEvent
   try {
     event = decodeEvent(bytes, true)
