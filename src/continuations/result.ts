@@ -81,8 +81,6 @@ const record = z.strictObject({
   failure: failureSchema.nullish(),
 })
 
-const encoder = new TextEncoder()
-
 /**
  * Reads one submitted result: the bytes or text of a JSON object, the object itself, or Avro behind its schema id. Never throws for the
  * record's sake: what is wrong with it comes back as the verdict `unreadable`, `too-large` or `invalid` with code, path and what was
@@ -97,7 +95,7 @@ export function parseResult(input: Uint8Array | string | object, limits: ResultL
   if (sizeOf(input) > recordBytes) return tooLarge
   const json = read(input, codec)
   if ('refusal' in json) return json
-  if (!isRaw(input) && encoder.encode(canonicalJson(json.value)).length > recordBytes) return tooLarge
+  if (!isRaw(input) && Buffer.byteLength(canonicalJson(json.value)) > recordBytes) return tooLarge
   return check(json.value, limits.resultBytes ?? MAX_RESULT_BYTES)
 }
 
@@ -143,7 +141,7 @@ function check(value: JsonValue, resultBytes: number): Parsed {
       path: outcome === 'outcome_missing' ? '$' : '$.failure',
       expected: 'either result or failure',
     })
-  if ('result' in outcome && encoder.encode(canonicalJson(outcome.result)).length > resultBytes)
+  if ('result' in outcome && Buffer.byteLength(canonicalJson(outcome.result)) > resultBytes)
     return {
       ...known,
       refusal: {

@@ -52,6 +52,13 @@ export class Connection implements Sql {
     return this.prepare(sql).all(...values) as Row[]
   }
 
+  /** As {@link all}, each row a list of its columns: half the cost where rows are many. A text asked this way is asked no other way. */
+  lists<Row extends unknown[]>(sql: string, ...values: SqlValue[]): Row[] {
+    const statement = this.prepare(sql)
+    statement.setReturnArrays(true)
+    return statement.all(...values) as unknown[] as Row[]
+  }
+
   get<Row = Record<string, SqlValue>>(sql: string, ...values: SqlValue[]): Row | undefined {
     return this.prepare(sql).get(...values) as Row | undefined
   }

@@ -4,7 +4,7 @@ import type { Appended, RecordedEvent, StreamHead } from '../ports.ts'
 import type { Connection } from './connection.ts'
 import type { Heads, StoredHead } from './heads.ts'
 import { Recent } from './recent.ts'
-import { bodyHash, type EventRow, fromEncoded, fromRow, keyBytes, keyText, PARTITION } from './records.ts'
+import { bodyHash, type EventRow, fromEncoded, fromRow, keyBytes, PARTITION, type StoredEvent } from './records.ts'
 import type { Participant } from './writer.ts'
 
 /** Bytes of event values one page of a read aims at. */
@@ -116,27 +116,27 @@ export class EventStore implements Participant {
 
   /** One page of a stream's events with version above `after`; `limit` rows, see {@link nextLimit}. */
   page(stream: StreamKey, after: number, limit: number): RecordedEvent[] {
-    const rows = this.#connection.all<EventRow>(
+    const rows = this.#connection.lists<StoredEvent>(
       `SELECT e.id, e.version, e.value FROM streams s JOIN events e ON e.stream = s.id
         WHERE s.key = ? AND e.version > ? ORDER BY e.version LIMIT ?`,
       keyBytes(stream),
       after,
       limit,
     )
-    return rows.map((row) => fromRow(stream, row))
+    return rows.map(([id, version, value]) => fromRow(stream, id, version, value))
   }
 
   /** Events of all streams from `id` on, in log order. Empty at the end of the log. */
   slice(id: number, limit: number): RecordedEvent[] {
     const recent = this.#recent.from(id, limit)
     if (recent !== undefined) return recent
-    const rows = this.#connection.all<EventRow & { key: Uint8Array }>(
-      `SELECT e.id, s.key, e.version, e.value FROM events e JOIN streams s ON s.id = e.stream
+    const rows = this.#connection.lists<[key: StreamKey, ...StoredEvent]>(
+      `SELECT lower(hex(s.key)), e.id, e.version, e.value FROM events e JOIN streams s ON s.id = e.stream
         WHERE e.id >= ? ORDER BY e.id LIMIT ?`,
       id,
       limit,
     )
-    return rows.map((row) => fromRow(keyText(row.key), row))
+    return rows.map(([key, id, version, value]) => fromRow(key, id, version, value))
   }
 
   /** `events.id` the next record of the log will have. */
