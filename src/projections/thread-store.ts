@@ -24,7 +24,7 @@ export interface ThreadStoreOptions {
   clock: Clock
   ids: Ids
   /** What the projectors of this log fold with, so that nothing is folded twice. */
-  folds?: Pick<Folds, 'at'>
+  folds?: Pick<Folds, 'at' | 'offer'>
   /** Folded threads kept in memory. Default 8,192. */
   capacity?: number
 }
@@ -41,7 +41,7 @@ export class ThreadStore {
   readonly clock: Clock
   readonly ids: Ids
   readonly #capacity: number
-  readonly #folds: Pick<Folds, 'at'> | undefined
+  readonly #folds: Pick<Folds, 'at' | 'offer'> | undefined
   readonly #cache = new Map<StreamKey, Folded>()
   readonly #turns = new Map<StreamKey, Promise<unknown>>()
   readonly #snapshots = new Map<StreamKey, { version: number; bytes: number }>()
@@ -130,6 +130,7 @@ export class ThreadStore {
         const decision = decide(state)
         if (!decision || decision.drafts.length === 0) return { state, commit: undefined }
         const commit = this.#encode(stream, folded, decision)
+        this.#folds?.offer(stream, folded)
         const { accepted } = await this.backend.events.append(commit)
         if (accepted) return { state: this.#advance(stream, folded, commit), commit }
       }
