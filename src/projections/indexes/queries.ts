@@ -105,6 +105,10 @@ export function listWaits(sql: Sql, filter: WaitFilter = {}): WaitRow[] {
   )
 }
 
+/** Where a wait of any status stands. */
+export const waitPlace = (sql: Sql, continuationId: string): Pick<WaitRow, 'stream' | 'continuation_id'> | undefined =>
+  sql.get('SELECT stream, continuation_id FROM waits WHERE continuation_id = ?', continuationId)
+
 /** One wait of any status. */
 export const waitById = (sql: Sql, continuationId: string): WaitRow | undefined =>
   sql.get<WaitRow>('SELECT * FROM waits WHERE continuation_id = ?', continuationId)
