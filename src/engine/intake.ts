@@ -1,6 +1,7 @@
 import { type Clock, isThreadlogError, reject } from '../base/index.ts'
 import {
   HUMAN_PROVIDER,
+  type Located,
   locate,
   parseResult,
   refused,
@@ -186,9 +187,11 @@ class Member {
     })
     const parsed = parseResult(delivery.value, this.#options.limits)
     if (!('submission' in parsed)) return this.#finish(place, refused(source, parsed, parsed.refusal))
-    const lane = await this.#laneOf(parsed.submission)
+    const { submission } = parsed
+    const located = await this.#locate(submission)
+    const lane = located?.stream ?? laneOf(submission)
     const turn = (this.#lanes.get(lane) ?? Promise.resolve()).then(async () => {
-      const settled = await this.#settle(parsed.submission, delivery, source)
+      const settled = await this.#settle(submission, delivery, source, located)
       if (settled) this.#finish(place, settled)
     })
     this.#lanes.set(lane, turn)
@@ -197,12 +200,13 @@ class Member {
     })
   }
 
-  /** Results of one lane keep their order: those of one thread, or of one wait that is not there (yet). */
-  async #laneOf(submission: Submission): Promise<string> {
-    const { address, provider } = submission
-    const text = 'continuation_id' in address ? address.continuation_id : `${provider}\0${address.external_id}`
-    const located = await locate(this.#options, submission).catch(() => undefined)
-    return located?.stream ?? text
+  async #locate(submission: Submission): Promise<Located | undefined> {
+    try {
+      return await locate(this.#options, submission)
+    } catch {
+      // Asked again, and told, when the record is settled.
+      return undefined
+    }
   }
 
   #finish(place: Place, settled: Settled): void {
@@ -215,11 +219,16 @@ class Member {
   }
 
   /** Undefined when the intake stopped before there was a verdict; the record is then delivered again. */
-  async #settle(submission: Submission, delivery: Delivery, source: SubmitContext['source']): Promise<Settled | undefined> {
+  async #settle(
+    submission: Submission,
+    delivery: Delivery,
+    source: SubmitContext['source'],
+    located: Located | undefined,
+  ): Promise<Settled | undefined> {
     for (let failures = 0; !this.#stop.signal.aborted; failures++) {
       try {
         const context = await this.#context(submission, delivery, source)
-        return await settleResult(this.#options, submission, context)
+        return await settleResult(this.#options, submission, context, located)
       } catch (error) {
         const settled = this.#given(error, failures, submission, source)
         if (settled) return settled
@@ -268,6 +277,10 @@ class Member {
     await this.#queue.close()
   }
 }
+
+/** Results of one lane keep their order: those of one thread, else of one wait that is not there (yet). */
+const laneOf = ({ address, provider }: Submission): string =>
+  'continuation_id' in address ? address.continuation_id : `${provider}\0${address.external_id}`
 
 function isOpenTo({ providers = { except: [HUMAN_PROVIDER] } }: IntakeRules, provider: string): boolean {
   return 'only' in providers ? providers.only.includes(provider) : !providers.except.includes(provider)

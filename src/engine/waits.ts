@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { StreamKey, ThreadKey } from '../events/index.ts'
 import type { Sql } from '../log/index.ts'
 import { findWait, listWaits, type Tail, type ThreadStore, type WaitRow } from '../projections/index.ts'
@@ -23,6 +24,8 @@ export interface WaitsDeps {
 }
 
 const PAGE = 200
+/** Waits folded in one turn of the event loop. */
+const PAGE_TURN = 16
 
 /** Open waits, oldest first, page by page; with `follow`, then each new one once. */
 export async function* followWaits(deps: WaitsDeps, { follow, ...wanted }: WaitFilter): AsyncGenerator<Wait> {
@@ -39,7 +42,10 @@ export async function* followWaits(deps: WaitsDeps, { follow, ...wanted }: WaitF
   const unlisten = deps.tail.onEnd(() => wake())
   const told = new Set<string>()
   try {
+    let listed = 0
     for (const row of openRows(tables, filter)) {
+      // On an embedded log nothing here leaves the event loop by itself; whoever runs beside us must get a turn.
+      if (++listed % PAGE_TURN === 0) await setImmediate()
       told.add(row.continuation_id)
       const wait = await load(deps.store, row)
       if (wait) yield wait

@@ -103,6 +103,10 @@ export function listWaits(sql: Sql, filter: WaitFilter = {}): WaitRow[] {
   return sql.all<WaitRow>(`SELECT * FROM waits ${where.text()} ORDER BY id LIMIT ?`, ...where.values, filter.limit ?? 100)
 }
 
+/** Where a wait of any status stands. */
+export const waitPlace = (sql: Sql, continuationId: string): Pick<WaitRow, 'stream' | 'continuation_id'> | undefined =>
+  sql.get('SELECT stream, continuation_id FROM waits WHERE continuation_id = ?', continuationId)
+
 /** One wait of any status. */
 export const waitById = (sql: Sql, continuationId: string): WaitRow | undefined =>
   sql.get<WaitRow>('SELECT * FROM waits WHERE continuation_id = ?', continuationId)
