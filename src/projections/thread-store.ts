@@ -44,8 +44,8 @@ export class ThreadStore {
   readonly #folds: Pick<Folds, 'at' | 'offer'> | undefined
   readonly #cache = new Map<StreamKey, Folded>()
   readonly #turns = new Map<StreamKey, Promise<unknown>>()
-  /** Size of the latest snapshot, and the version at which one was last thought of: to know the size costs the whole history. */
-  readonly #snapshots = new Map<StreamKey, { version: number; bytes: number }>()
+  /** Size of the last snapshot, and the version at which one was last thought of: serialising a state costs as much as it is long. */
+  readonly #snapshots = new Map<StreamKey, { looked: number; bytes: number }>()
 
   private constructor(options: ThreadStoreOptions) {
     this.backend = options.backend
@@ -100,7 +100,7 @@ export class ThreadStore {
       }
     // What stops a fold that began in a cache is confirmed by one that did not.
     if (!folded || folded.quarantine) return undefined
-    this.#snapshots.set(stream, { version: snapshot.folded.head.version, bytes: snapshot.bytes })
+    this.#snapshots.set(stream, { looked: snapshot.folded.head.version, bytes: snapshot.bytes })
     return folded
   }
 
@@ -188,17 +188,16 @@ export class ThreadStore {
   async snapshot(stream: StreamKey, force = false): Promise<boolean> {
     const folded = this.#cache.get(stream)
     if (!folded || folded.quarantine) return false
-    const last = this.#snapshots.get(stream)
     const { version } = folded.head
-    const tail = version - (last?.version ?? 0)
-    if (!force && tail < SNAPSHOT_EVENTS) return false
+    const last = this.#snapshots.get(stream)
+    if (!force && version - (last?.looked ?? 0) < SNAPSHOT_EVENTS) return false
     const bytes = snapshotBytes(folded.state)
     if (!force && last && bytes.byteLength - last.bytes < last.bytes / 4) {
-      this.#snapshots.set(stream, { version, bytes: last.bytes })
+      this.#snapshots.set(stream, { ...last, looked: version })
       return false
     }
     await this.backend.cache((tx) => writeSnapshot(tx, stream, folded.head, bytes))
-    this.#snapshots.set(stream, { version, bytes: bytes.byteLength })
+    this.#snapshots.set(stream, { looked: version, bytes: bytes.byteLength })
     return true
   }
 

@@ -130,6 +130,8 @@ export class EventStore implements Participant {
   slice(id: number, limit: number): RecordedEvent[] {
     const recent = this.#recent.from(id, limit)
     if (recent !== undefined) return recent
+    // Since the last transaction of this process nobody else has written: its end is the end of the log.
+    if (id >= this.#committedNext && this.#dataVersion === this.#connection.dataVersion()) return []
     const rows = this.#connection.lists<[key: StreamKey, ...StoredEvent]>(
       `SELECT lower(hex(s.key)), e.id, e.version, e.value FROM events e JOIN streams s ON s.id = e.stream
         WHERE e.id >= ? ORDER BY e.id LIMIT ?`,
