@@ -3,6 +3,7 @@ import { sha256Hex } from './hash.ts'
 import { canonicalJson, type JsonValue } from './json.ts'
 import { jsonParse } from './json-parse.ts'
 
+const encoder = new TextEncoder()
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
@@ -29,7 +30,7 @@ export class Payload {
   }
 
   get bytes(): Uint8Array {
-    this.#bytes ??= utf8(canonicalJson(this.#value as JsonValue))
+    this.#bytes ??= encoder.encode(canonicalJson(this.#value as JsonValue))
     return this.#bytes
   }
 
@@ -48,12 +49,6 @@ export class Payload {
   toJSON(): JsonValue {
     return this.value
   }
-}
-
-/** Small ones share the platform's pool: memory of their own costs ten times the writing. */
-function utf8(text: string): Uint8Array {
-  const { buffer, byteOffset, length } = Buffer.from(text)
-  return new Uint8Array(buffer, byteOffset, length)
 }
 
 function parse(bytes: Uint8Array): JsonValue {
