@@ -179,6 +179,7 @@ describe('scope and authority', () => {
           },
         },
         fold: { value: store.fold.bind(store) },
+        known: { value: store.known.bind(store) },
         commit: { value: store.commit.bind(store) },
       }),
     }
