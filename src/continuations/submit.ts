@@ -1,6 +1,6 @@
 import { isThreadlogError, type Payload } from '../base/index.ts'
 import type { Actor, EventDraft, Source, StreamKey } from '../events/index.ts'
-import { type Decision, type Folded, findWait, type ThreadState, type ThreadStore, type Wait } from '../projections/index.ts'
+import { type Decision, findWait, type ThreadState, type ThreadStore, type Wait } from '../projections/index.ts'
 import type { Judgement, Verdict } from './judgement.ts'
 import { makeReceipt, type Receipt, type Submitted } from './receipt.ts'
 import { parseResult, type ResultLimits, type Submission } from './result.ts'
@@ -108,21 +108,13 @@ export const refused = (source: Source, submitted: Submitted, judgement: Judgeme
 async function settleAt(deps: SubmitDeps, located: Located, submission: Submission, context: SubmitContext): Promise<Judgement> {
   const { stream, continuationId } = located
   const look = (thread: JudgedThread) => judge(thread, continuationId, submission, context)
-  // Acceptance is decided again with the commit, so it may be expected of a state that is not the newest; no other verdict is final there.
-  const known = deps.store.known(stream)
-  const open = known && isOpen(look(judged(known)))
-  const folded = open ? known : await deps.store.fold(stream)
-  const before = look(judged(folded))
-  if (!isOpen(before)) return before
-  const outcome = await acceptable(deps, findWait(folded.state, continuationId) as Wait, submission)
-  if (!('verdict' in outcome)) return append(deps, located, submission, context, outcome, look, folded.state)
-  const after = open ? look(judged(await deps.store.fold(stream))) : before
-  return isOpen(after) ? outcome : after
+  const { state, quarantine } = await deps.store.fold(stream)
+  const before = look({ state, quarantined: quarantine !== undefined })
+  if (before.verdict !== 'accepted' || before.recorded) return before
+  const outcome = await acceptable(deps, findWait(state, continuationId) as Wait, submission)
+  if ('verdict' in outcome) return outcome
+  return append(deps, located, submission, context, outcome, look, state)
 }
-
-const judged = ({ state, quarantine }: Folded): JudgedThread => ({ state, quarantined: quarantine !== undefined })
-
-const isOpen = ({ verdict, recorded }: Judgement): boolean => verdict === 'accepted' && !recorded
 
 type AcceptedOutcome = { readonly value: Payload } | { readonly failure: { code: string; retryable: boolean } }
 

@@ -67,11 +67,6 @@ export class ThreadStore {
     return this.#remember(stream, folded ?? (await this.#refold(stream)))
   }
 
-  /** What this process has seen last of a thread; the log may have more. Good for what the log checks again. */
-  known(stream: StreamKey): Folded | undefined {
-    return this.#cache.get(stream)
-  }
-
   /** Adds what the log has behind `folded`; undefined when a repair asks for folding from the first event. */
   async #follow(stream: StreamKey, folded: Folded): Promise<Folded | undefined> {
     const head = await this.backend.events.head(stream)
@@ -130,42 +125,18 @@ export class ThreadStore {
    */
   commit(stream: StreamKey, decide: (state: ThreadState) => Decision | undefined, tries = TRIES): Promise<Committed> {
     return this.#inTurn(stream, async () => {
-      const known = await this.#commitOnKnown(stream, decide)
-      if (known) return known
       for (let attempt = 0; attempt < tries; attempt++) {
         const folded = await this.fold(stream)
         const state = usable(folded)
         const decision = decide(state)
         if (!decision || decision.drafts.length === 0) return { state, commit: undefined }
-        const committed = await this.#append(stream, folded, decision)
-        if (committed) return committed
+        const commit = this.#encode(stream, folded, decision)
+        this.#folds?.offer(stream, folded)
+        const { accepted } = await this.backend.events.append(commit)
+        if (accepted) return { state: this.#advance(stream, folded, commit), commit }
       }
       throw contention(stream, tries)
     })
-  }
-
-  /**
-   * A first try on what this process has seen of the thread: the log takes a commit on its head only, so it need not be asked for that
-   * beforehand. Undefined if the log has moved on, and whenever nothing would be appended: that is for the newest state to say.
-   */
-  async #commitOnKnown(stream: StreamKey, decide: (state: ThreadState) => Decision | undefined): Promise<Committed | undefined> {
-    const folded = this.known(stream)
-    if (!folded || folded.quarantine) return undefined
-    let decision: Decision | undefined
-    try {
-      decision = decide(folded.state)
-    } catch {
-      return undefined
-    }
-    return decision && decision.drafts.length > 0 ? this.#append(stream, folded, decision) : undefined
-  }
-
-  /** Undefined if the log refuses. */
-  async #append(stream: StreamKey, folded: Folded, decision: Decision): Promise<Committed | undefined> {
-    const commit = this.#encode(stream, folded, decision)
-    this.#folds?.offer(stream, folded)
-    const { accepted } = await this.backend.events.append(commit)
-    return accepted ? { state: this.#advance(stream, folded, commit), commit } : undefined
   }
 
   /** Declares the event at `version` a no-op, which ends a quarantine (R7). */

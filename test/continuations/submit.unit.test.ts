@@ -179,7 +179,6 @@ describe('scope and authority', () => {
           },
         },
         fold: { value: store.fold.bind(store) },
-        known: { value: store.known.bind(store) },
         commit: { value: store.commit.bind(store) },
       }),
     }

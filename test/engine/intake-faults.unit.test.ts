@@ -75,7 +75,6 @@ describe('one process', () => {
   test('a log that fails for good stops the intake and says so', async () => {
     await rig.send(payout(await rig.thread(), 1))
     const store = Object.create(rig.store, {
-      known: { value: () => undefined },
       fold: {
         value: async () => {
           throw fatal('log_damaged', 'damaged')
@@ -96,7 +95,6 @@ describe('one process', () => {
       clock: { value: clock },
       backend: { value: rig.backend },
       commit: { value: rig.store.commit.bind(rig.store) },
-      known: { value: () => undefined },
       fold: {
         value: async (stream: string) => {
           if (stream === a.stream) throw new TypeError('a defect')
