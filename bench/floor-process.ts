@@ -1,7 +1,6 @@
 // Rows of one size into bare node:sqlite, many at a time: one BEGIN IMMEDIATE for each turn of the event loop.
 //   node bench/floor-process.ts <options as JSON>
 import { DatabaseSync } from 'node:sqlite'
-import { PAGE_SIZE } from '../src/log/sqlite/schema.ts'
 import { now, pool, quantile, shuffled } from './statistics.ts'
 
 export interface FloorOptions {
@@ -21,7 +20,7 @@ const ADDED = 10
 const { file, streams, rows, rowBytes, inFlight } = JSON.parse(process.argv[2] ?? '{}') as FloorOptions
 const db = new DatabaseSync(file, { timeout: 0 })
 db.exec(
-  `PRAGMA page_size = ${PAGE_SIZE}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 1000; PRAGMA temp_store = MEMORY;
+  `PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 1000; PRAGMA temp_store = MEMORY;
    PRAGMA cache_size = -65536;
    CREATE TABLE events(id INTEGER PRIMARY KEY, stream INTEGER NOT NULL, version INTEGER NOT NULL, value BLOB NOT NULL,
      UNIQUE(stream, version))`,

@@ -1,7 +1,6 @@
 import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import { PAGE_SIZE } from '../src/log/sqlite/schema.ts'
 import type { Line } from './report.ts'
 import { now, quantile } from './statistics.ts'
 import { MESSAGE_BYTES, RESULT_BYTES } from './workload.ts'
@@ -16,7 +15,6 @@ export function settingsOf(log: string, folder: string | undefined): Line['setti
     synchronous: log === 'memory' ? 'none' : 'FULL',
     journal_mode: log === 'memory' ? 'memory' : 'WAL',
     wal_autocheckpoint: 1_000,
-    page_size: PAGE_SIZE,
     message_bytes: MESSAGE_BYTES,
     result_bytes: RESULT_BYTES,
     sync_ms: folder === undefined ? null : syncMs(folder),

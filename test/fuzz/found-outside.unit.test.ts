@@ -6,7 +6,6 @@ import { command } from '../../fuzz/kit/command.ts'
 import { MARKER } from '../../fuzz/kit/marker.ts'
 import { openShop, worker } from '../../fuzz/kit/shop.ts'
 import { openLog } from '../../src/log/index.ts'
-import { PAGE_SIZE } from '../../src/log/sqlite/schema.ts'
 import { temporaryFolder } from '../log/support/sqlite-place.ts'
 
 // What the fuzzers found on files and command lines: see docs/fuzzing.md.
@@ -71,7 +70,7 @@ describe('database', () => {
     database.close()
     const bytes = readFileSync(file)
     // An empty leaf of a table; the index of its keys is as it was.
-    bytes.set([0x0d, 0, 0, 0, 0, PAGE_SIZE >> 8, 0, 0], (page - 1) * PAGE_SIZE)
+    bytes.set([0x0d, 0, 0, 0, 0, 0x10, 0, 0], (page - 1) * 4_096)
     writeFileSync(file, bytes)
     const ran = await verify(file)
     expect(ran.code).toBe(1)

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fatal, reject, systemIds } from '../../base/index.ts'
 import { busyPause, Connection } from './connection.ts'
 import { isBusy, translate } from './errors.ts'
-import { APPLICATION_ID, FORMAT, PAGE_SIZE, SCHEMA } from './schema.ts'
+import { APPLICATION_ID, FORMAT, SCHEMA } from './schema.ts'
 
 export const IN_MEMORY = ':memory:'
 
@@ -52,8 +52,6 @@ function prepare(connection: Connection, options: DatabaseOptions): void {
   const { file, readOnly } = options
   const fresh = examine(connection, file)
   if (fresh && readOnly) throw missing(file)
-  // Has a say only while the file is empty.
-  connection.exec(`PRAGMA page_size = ${PAGE_SIZE}`)
   connection.exec(
     'PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 1000; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -65536',
   )

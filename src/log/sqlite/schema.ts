@@ -6,12 +6,6 @@ export const APPLICATION_ID = 0x746c6f67
 /** Format of the file. A file with a newer one is not opened. */
 export const FORMAT = 1
 
-/**
- * Of new files, in bytes. A commit writes whole pages, each with two system calls and two more when it is checkpointed: events and
- * checkpoints fill large pages, rows and index entries of threads in random order leave most of one untouched. Between them 8 KB costs least.
- */
-export const PAGE_SIZE = 8_192
-
 const topic = (name: string): string => `
 CREATE TABLE ${name}(
   offset INTEGER PRIMARY KEY,
