@@ -46,7 +46,7 @@ async function pass(name: string, each: (value: Uint8Array) => unknown): Promise
 const parts = Object.fromEntries([
   await pass('read_us', () => {}),
   await pass('envelope_us', (value) => decodeEnvelope(value)),
-  await pass('decode_us', (value) => decodeEvent(value)),
+  await pass('decode_us', (value) => decodeEvent(value, true)),
 ])
 
 async function replay() {

@@ -38,7 +38,7 @@ async function untilReady(log: string, waits: number): Promise<Measured> {
 
 async function untilResumed(log: string, waits: number): Promise<Measured> {
   await killedEngine(log, waits, true)
-  const { begun, child } = start(log)
+  const { begun, child } = start(log, 'results')
   try {
     await foundBy(child)
     const { first, last } = await allResumed(child, waits)
@@ -63,9 +63,9 @@ async function killedEngine(log: string, waits: number, results: boolean): Promi
   return engine.waits
 }
 
-function start(log: string): { begun: number; child: ChildProcess } {
+function start(log: string, ...mode: string[]): { begun: number; child: ChildProcess } {
   const begun = now()
-  return { begun, child: fork(join(import.meta.dirname, 'recovery-process.ts'), [log]) }
+  return { begun, child: fork(join(import.meta.dirname, 'recovery-process.ts'), [log, ...mode]) }
 }
 
 interface Found {

@@ -4,14 +4,7 @@ import fc from 'fast-check'
 import { canonicalJson, isThreadlogError, type JsonValue, MAX_DOCUMENT_DEPTH, Payload, systemIds } from '../../src/base/index.ts'
 import { encodeCommit, threadStream, ZERO_HASH } from '../../src/events/index.ts'
 import { type LogBackend, openMemoryLog, type RecordedEvent } from '../../src/log/index.ts'
-import {
-  CUSTOM_CONTENT,
-  HarnessState,
-  INVALID_JSON,
-  OTHER_METADATA,
-  REASONING_FILE,
-  STORED_CONTENT,
-} from '../../src/messages/index.ts'
+import { CUSTOM_CONTENT, HarnessState, INVALID_JSON, OTHER_METADATA, REASONING_FILE } from '../../src/messages/index.ts'
 import { toModelMessages } from '../../src/models/index.ts'
 import { foldStream, harnessState, indexProjectors } from '../../src/projections/index.ts'
 import { history } from '../../test/messages/arbitraries.ts'
@@ -77,7 +70,7 @@ const rich = (): unknown[] =>
     future: { field: i },
   })))
 
-const DETAILS = [CUSTOM_CONTENT, REASONING_FILE, OTHER_METADATA, INVALID_JSON, STORED_CONTENT, 'signature', 'threadlog'] as const
+const DETAILS = [CUSTOM_CONTENT, REASONING_FILE, OTHER_METADATA, INVALID_JSON, 'signature', 'threadlog'] as const
 const FREE = ['provider_details', 'metadata', 'vendor_metadata', 'args', 'content', 'provider_name', 'retry', 'url'] as const
 
 /** Free-form fields of some parts filled with keys that mean something to us. */

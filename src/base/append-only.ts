@@ -23,6 +23,15 @@ export class AppendList<T> implements Iterable<T> {
     return new AppendList(copy, copy.length)
   }
 
+  /** The array whose first `sharedLength` items this version begins with: key of what is remembered about them. */
+  get shared(): object {
+    return this.#items
+  }
+
+  get sharedLength(): number {
+    return this.#base
+  }
+
   /** The same list; what is pushed onto it, or its descendants, stays out of the shared array. For a few items: each push copies them. */
   fork(): AppendList<T> {
     return this.#tail ? this : new AppendList(this.#items, this.#base, [])

@@ -2,7 +2,7 @@
 // compares the guess with the raw text, escapes included: once `{"a":1,"\\":0}` was parsed anywhere in the process, `{"a":1,"\n":0}`
 // comes back with the key `\`. So texts with an escape in a key are parsed under stand-in keys without one.
 
-type Reviver = (this: unknown, key: string, value: unknown, context: { source?: string }) => unknown
+export type Reviver = (this: unknown, key: string, value: unknown, context: { source?: string }) => unknown
 
 /**
  * `JSON.parse`, right about escaped keys whatever was parsed before. Costs one native search when the text holds no backslash.

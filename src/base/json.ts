@@ -1,5 +1,5 @@
 import { reject, type ThreadlogError } from './errors.ts'
-import { jsonParse } from './json-parse.ts'
+import { jsonParse, type Reviver } from './json-parse.ts'
 
 /** A value JSON can hold. Numbers are finite; integers beyond ±(2^53 − 1) never occur. */
 export type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue }
@@ -23,28 +23,28 @@ const refuse = (message: string, path: string, expected: string): ThreadlogError
  */
 export function parseJson(input: string | Uint8Array, options: { maxDepth?: number } = {}): JsonValue {
   const text = typeof input === 'string' ? input : decodeUtf8(input)
-  const written = checkDepth(text, options.maxDepth ?? MAX_JSON_DEPTH)
-  let kept = 0
-  const value = parseText(text, (key, item, source) => {
-    if (isJsonObject(item)) kept += Object.keys(item).length
-    return typeof item === 'number' ? exactNumber(key, item, source) : item
-  })
-  if (kept !== written) throw refuse('An object has two members of one name.', '$', 'each name once in an object')
+  const { members, exact } = look(text, options.maxDepth ?? MAX_JSON_DEPTH)
+  const value = exact ? parseText(text) : parseText(text, exactly)
+  if (countMembers(value) !== members) throw refuse('An object has two members of one name.', '$', 'each name once in an object')
   return value
 }
 
-function parseText(text: string, read: (key: string, item: unknown, source: string | undefined) => unknown): JsonValue {
+const exactly: Reviver = (key, item, context) => (typeof item === 'number' ? exactNumber(key, item, context?.source) : item)
+
+function parseText(text: string, reviver?: Reviver): JsonValue {
   try {
-    return jsonParse(text, (key, item, context) => read(key, item, context?.source)) as JsonValue
+    return jsonParse(text, reviver) as JsonValue
   } catch (error) {
     if (error instanceof SyntaxError) throw refuse('The text is not JSON.', '$', 'one JSON value')
     throw error
   }
 }
 
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
 function decodeUtf8(bytes: Uint8Array): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    return decoder.decode(bytes)
   } catch {
     throw refuse('The bytes are not UTF-8.', '$', 'UTF-8 text')
   }
@@ -59,22 +59,53 @@ function exactNumber(key: string, value: number, source = ''): number {
   return value
 }
 
-/**
- * Counts brackets outside strings before `JSON.parse` recurses; an attacker's depth must not reach the stack. Answers how many members
- * the objects of the text have.
- */
-function checkDepth(text: string, maxDepth: number): number {
+/** What a look at the text shows, before anything is made of it. */
+interface Look {
+  /** How many members its objects have. */
+  members: number
+  /** Every number is one that `JSON.parse` reads exactly, as far as its spelling tells; others must be looked at one by one. */
+  exact: boolean
+}
+
+/** Counts brackets outside strings before `JSON.parse` recurses; an attacker's depth must not reach the stack. */
+function look(text: string, maxDepth: number): Look {
+  const escapes = text.includes('\\')
   let depth = 0
   let members = 0
+  let exact = true
   for (let i = 0; i < text.length; i++) {
     const c = text.charCodeAt(i)
-    if (c === 0x22) i = endOfString(text, i)
+    if (c === 0x22) i = escapes ? endOfString(text, i) : endOfPlainString(text, i)
     else if (c === 0x5b || c === 0x7b) {
       if (++depth > maxDepth) throw refuse(`Nesting is deeper than ${maxDepth}.`, '$', `at most ${maxDepth} levels`)
     } else if (c === 0x5d || c === 0x7d) depth--
     else if (c === 0x3a) members++
+    else if (c === 0x2d || isDigit(c)) {
+      const end = endOfNumber(text, i)
+      exact &&= !isNegativeZero(text, i) && end - i <= EXACT_LENGTH && !isExponent(text.charCodeAt(end))
+      i = end - 1
+    }
   }
-  return members
+  return { members, exact }
+}
+
+/** As many digits every whole number can have. */
+const EXACT_LENGTH = 15
+const isDigit = (c: number): boolean => c >= 0x30 && c <= 0x39
+const isExponent = (c: number): boolean => c === 0x45 || c === 0x65
+
+const isNegativeZero = (text: string, start: number): boolean => text.startsWith('-0', start)
+
+/** Behind the digits and the point. */
+function endOfNumber(text: string, start: number): number {
+  let i = start + 1
+  while (i < text.length && (isDigit(text.charCodeAt(i)) || text.charCodeAt(i) === 0x2e)) i++
+  return i
+}
+
+function endOfPlainString(text: string, start: number): number {
+  const end = text.indexOf('"', start + 1)
+  return end === -1 ? text.length : end
 }
 
 function endOfString(text: string, start: number): number {
@@ -84,6 +115,14 @@ function endOfString(text: string, start: number): number {
     else if (c === 0x22) return i
   }
   return text.length
+}
+
+function countMembers(value: JsonValue): number {
+  if (typeof value !== 'object' || value === null) return 0
+  let count = 0
+  if (Array.isArray(value)) for (const item of value) count += countMembers(item)
+  else for (const key of Object.keys(value)) count += 1 + countMembers(value[key] as JsonValue)
+  return count
 }
 
 /**
@@ -125,7 +164,9 @@ export function setOwn(target: JsonObject, key: string, value: JsonValue): void 
  * The same value gives the same text in every process and version.
  */
 export function canonicalJson(value: JsonValue): string {
-  return isOrdered(value) ? JSON.stringify(value) : writeSorted(value)
+  if (isOrdered(value)) return JSON.stringify(value)
+  const ordered = inOrder(value)
+  return ordered === undefined ? writeSorted(value) : JSON.stringify(ordered)
 }
 
 function isOrdered(value: JsonValue): boolean {
@@ -140,6 +181,32 @@ function isOrdered(value: JsonValue): boolean {
   }
   return true
 }
+
+/** A copy that the engine enumerates in canonical order; undefined where it would not, or where a name is none to assign. */
+function inOrder(value: JsonValue): JsonValue | undefined {
+  if (value === null || typeof value !== 'object') return value
+  if (Array.isArray(value)) {
+    const list: JsonValue[] = []
+    for (const item of value) {
+      const ordered = inOrder(item)
+      if (ordered === undefined) return undefined
+      list.push(ordered)
+    }
+    return list
+  }
+  const out: JsonObject = {}
+  for (const key of sortedKeys(value)) {
+    const item = value[key]
+    if (item === undefined) continue
+    const ordered = isAssignable(key) ? inOrder(item) : undefined
+    if (ordered === undefined) return undefined
+    out[key] = ordered
+  }
+  return out
+}
+
+/** Not the name of a prototype, and not like a number: those come first in every object. */
+const isAssignable = (key: string): boolean => key !== '__proto__' && !(key.charCodeAt(0) <= 0x39 && key.charCodeAt(0) >= 0x30)
 
 function writeSorted(value: JsonValue): string {
   if (typeof value === 'string') return quoted(value)

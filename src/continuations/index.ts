@@ -18,6 +18,7 @@ export {
   answerJson,
   approvalSchema,
   type Question,
+  questionRequestSchema,
   validateAnswer,
   validateApproval,
   validateQuestionRequest,

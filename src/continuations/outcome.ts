@@ -32,6 +32,8 @@ const text = (limit: number) =>
     .trim()
     .min(1)
     .refine(within(limit), { error: `at most ${limit} characters` })
+    // For its JSON Schema, which counts as `within` does.
+    .meta({ maxLength: limit })
 
 /** Limits count code points, as the states these values travel in are shared with implementations that do. */
 function within(limit: number): (value: string) => boolean {
@@ -57,13 +59,17 @@ const question = z.strictObject({
       distinct<Option>((o) => o.label),
       { error: 'labels that differ' },
     ),
-  multiSelect: z.boolean().default(false),
+  multiSelect: z
+    .boolean()
+    .optional()
+    .transform((value = false) => value),
 })
 
 /** One question put to the user, texts trimmed. */
 export type Question = z.infer<typeof question>
 
-const request = z.strictObject({
+/** The arguments of a question: what the model is told of them, and what they are checked by. */
+export const questionRequestSchema = z.strictObject({
   questions: z
     .array(question)
     .min(1)
@@ -79,7 +85,7 @@ const request = z.strictObject({
  * @throws ThreadlogError `question_invalid`; the model is told, nobody is asked
  */
 export function validateQuestionRequest(args: JsonValue): Question[] {
-  const parsed = request.safeParse(args)
+  const parsed = questionRequestSchema.safeParse(args)
   if (parsed.success) return parsed.data.questions
   throw reject('question_invalid', 'The arguments are not a list of questions.', misfitOf(parsed.error))
 }

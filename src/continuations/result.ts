@@ -7,6 +7,7 @@ import {
   type JsonValue,
   jsonDigest,
   parseJson,
+  sha256Hex,
   toJson,
 } from '../base/index.ts'
 import type { EdgeCodec, WaitFailure } from '../events/index.ts'
@@ -81,8 +82,6 @@ const record = z.strictObject({
   failure: failureSchema.nullish(),
 })
 
-const encoder = new TextEncoder()
-
 /**
  * Reads one submitted result: the bytes or text of a JSON object, the object itself, or Avro behind its schema id. Never throws for the
  * record's sake: what is wrong with it comes back as the verdict `unreadable`, `too-large` or `invalid` with code, path and what was
@@ -97,7 +96,7 @@ export function parseResult(input: Uint8Array | string | object, limits: ResultL
   if (sizeOf(input) > recordBytes) return tooLarge
   const json = read(input, codec)
   if ('refusal' in json) return json
-  if (!isRaw(input) && encoder.encode(canonicalJson(json.value)).length > recordBytes) return tooLarge
+  if (!isRaw(input) && Buffer.byteLength(canonicalJson(json.value)) > recordBytes) return tooLarge
   return check(json.value, limits.resultBytes ?? MAX_RESULT_BYTES)
 }
 
@@ -126,26 +125,26 @@ const unreadable = (code: string, path: string, expected: string): Unusable => (
 })
 
 function check(value: JsonValue, resultBytes: number): Parsed {
-  const known = echo(value)
   const parsed = record.safeParse(value)
-  if (!parsed.success) return invalid(known, 'result_shape_invalid', misfitOf(parsed.error))
+  if (!parsed.success) return invalid(value, 'result_shape_invalid', misfitOf(parsed.error))
   const { application_id, provider, external_id, continuation_id, result_id, schema_id, proposal_digest } = parsed.data
   if ((external_id ?? undefined) !== undefined && (continuation_id ?? undefined) !== undefined)
-    return invalid(known, 'address_ambiguous', {
+    return invalid(value, 'address_ambiguous', {
       path: '$.continuation_id',
       expected: 'external_id or continuation_id, not both',
     })
   const address = external_id != null ? { external_id } : continuation_id != null ? { continuation_id } : undefined
-  if (!address) return invalid(known, 'address_missing', { path: '$', expected: 'external_id or continuation_id' })
+  if (!address) return invalid(value, 'address_missing', { path: '$', expected: 'external_id or continuation_id' })
   const outcome = outcomeOf(value as JsonObject, parsed.data.failure ?? undefined)
   if (typeof outcome === 'string')
-    return invalid(known, outcome, {
+    return invalid(value, outcome, {
       path: outcome === 'outcome_missing' ? '$' : '$.failure',
       expected: 'either result or failure',
     })
-  if ('result' in outcome && encoder.encode(canonicalJson(outcome.result)).length > resultBytes)
+  const text = 'result' in outcome ? canonicalJson(outcome.result) : ''
+  if (Buffer.byteLength(text) > resultBytes)
     return {
-      ...known,
+      ...echo(value),
       refusal: {
         verdict: 'too-large',
         code: 'result_too_large',
@@ -159,7 +158,9 @@ function check(value: JsonValue, resultBytes: number): Parsed {
     ...(schema_id == null ? {} : { schema_id }),
     ...(proposal_digest == null ? {} : { proposal_digest }),
   }
-  return { submission: { ...optional, provider, address, outcome, digest: outcomeDigest(outcome) } }
+  // The digest of a result by the text that is there already; see {@link outcomeDigest}.
+  const digest = 'result' in outcome ? sha256Hex(`{"result":${text}}`) : outcomeDigest(outcome)
+  return { submission: { ...optional, provider, address, outcome, digest } }
 }
 
 function outcomeOf(
@@ -173,8 +174,8 @@ function outcomeOf(
   return { result }
 }
 
-const invalid = (known: Omit<Unusable, 'refusal'>, code: string, misfit: { path: string; expected: string }): Unusable => ({
-  ...known,
+const invalid = (value: JsonValue, code: string, misfit: { path: string; expected: string }): Unusable => ({
+  ...echo(value),
   refusal: { verdict: 'invalid', code, ...misfit },
 })
 

@@ -1,4 +1,4 @@
-import { isThreadlogError, type JsonValue, Payload } from '../base/index.ts'
+import { isThreadlogError, type Payload } from '../base/index.ts'
 import type { Actor, EventDraft, Source, StreamKey } from '../events/index.ts'
 import { type Decision, findWait, type ThreadState, type ThreadStore, type Wait } from '../projections/index.ts'
 import type { Judgement, Verdict } from './judgement.ts'
@@ -26,8 +26,8 @@ export interface SubmitDeps {
   /** The application meant by a submission that names none. */
   readonly application: string
   readonly limits?: ResultLimits
-  /** Appends what `decide` decides, however often the thread changes meanwhile. Default: `store.commit`. */
-  commit?(stream: StreamKey, decide: (state: ThreadState) => Decision | undefined): Promise<unknown>
+  /** Appends what `decide` decides, however often the thread changes since it was `judged`. Default: `store.commit`. */
+  commit?(stream: StreamKey, decide: (state: ThreadState) => Decision | undefined, judged: ThreadState): Promise<unknown>
 }
 
 /** Who submits, through which way in, and what that way in is entitled to. */
@@ -60,13 +60,19 @@ export async function locate({ lookup, application }: SubmitDeps, submission: Su
 /**
  * Judges a submission and, if it is accepted, appends the outcome to its thread (design §6). Resolves with the verdict; the
  * thread may change meanwhile as often as it likes. Safe to repeat: the same submission gets the same verdict.
+ * @param found where the wait is, if the caller has located it
  * @throws ThreadlogError with disposition `retry`: nothing was decided, submit it again · `fatal`: the log needs attention
  */
-export async function settleResult(deps: SubmitDeps, submission: Submission, context: SubmitContext): Promise<Settled> {
-  let located: Located | undefined
+export async function settleResult(
+  deps: SubmitDeps,
+  submission: Submission,
+  context: SubmitContext,
+  found?: Located,
+): Promise<Settled> {
+  let located = found
   let judgement: Judgement = judge(undefined, undefined, submission, context)
   if (judgement.verdict !== 'forbidden') {
-    located = await locate(deps, submission)
+    located ??= await locate(deps, submission)
     if (located) judgement = await settleAt(deps, located, submission, context)
     if (judgement.verdict === 'unknown' || judgement.verdict === 'wrong-scope') {
       await deps.store.backend.events.barrier(located && deps.store.backend.events.partitionOf(located.stream))
@@ -107,10 +113,10 @@ async function settleAt(deps: SubmitDeps, located: Located, submission: Submissi
   if (before.verdict !== 'accepted' || before.recorded) return before
   const outcome = await acceptable(deps, findWait(state, continuationId) as Wait, submission)
   if ('verdict' in outcome) return outcome
-  return append(deps, located, submission, context, outcome, look)
+  return append(deps, located, submission, context, outcome, look, state)
 }
 
-type AcceptedOutcome = { readonly value: JsonValue } | { readonly failure: { code: string; retryable: boolean } }
+type AcceptedOutcome = { readonly value: Payload } | { readonly failure: { code: string; retryable: boolean } }
 
 async function acceptable(deps: SubmitDeps, wait: Wait, { outcome }: Submission): Promise<AcceptedOutcome | Judgement> {
   return 'failure' in outcome ? outcome : validateValue(deps.validators, wait, outcome.result)
@@ -123,17 +129,22 @@ async function append(
   { actor, source }: SubmitContext,
   outcome: AcceptedOutcome,
   look: (thread: JudgedThread) => Judgement,
+  judged: ThreadState,
 ): Promise<Judgement> {
   const now = store.clock.now()
   const context = { stream, now, actor, runId: null, attempt: null, commandId: source.command_id }
   let judgement: Judgement = { verdict: 'unknown' }
   try {
-    await commit(stream, (state): Decision | undefined => {
-      judgement = look({ state, quarantined: false })
-      if (judgement.verdict !== 'accepted' || judgement.recorded) return undefined
-      const wait = findWait(state, continuationId) as Wait
-      return { context, drafts: [outcomeDraft(wait, submission, source, outcome)] }
-    })
+    await commit(
+      stream,
+      (state): Decision | undefined => {
+        judgement = look({ state, quarantined: false })
+        if (judgement.verdict !== 'accepted' || judgement.recorded) return undefined
+        const wait = findWait(state, continuationId) as Wait
+        return { context, drafts: [outcomeDraft(wait, submission, source, outcome)] }
+      },
+      judged,
+    )
     return judgement
   } catch (error) {
     if (isThreadlogError(error, 'thread_quarantined')) return { verdict: 'quarantined' }
@@ -152,5 +163,5 @@ export function outcomeDraft(wait: Wait, submission: Submission, source: Source,
   }
   return 'failure' in outcome
     ? { type: 'continuation.failed/1', data: { ...common, failure: outcome.failure } }
-    : { type: 'continuation.completed/1', data: { ...common, value: Payload.of(outcome.value) } }
+    : { type: 'continuation.completed/1', data: { ...common, value: outcome.value } }
 }

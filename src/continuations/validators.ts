@@ -1,4 +1,4 @@
-import { canonicalJson, isThreadlogError, type JsonValue, reject, toJson } from '../base/index.ts'
+import { isThreadlogError, type JsonValue, Payload, reject, toJson } from '../base/index.ts'
 import type { Wait } from '../projections/index.ts'
 import type { Judgement } from './judgement.ts'
 import { answerJson, validateAnswer, validateApproval, validateQuestionRequest } from './outcome.ts'
@@ -69,13 +69,13 @@ export async function validateValue(
   validators: Validators,
   wait: Wait,
   value: JsonValue,
-): Promise<{ value: JsonValue } | Judgement> {
+): Promise<{ value: Payload } | Judgement> {
   const validate = validatorOf(validators, wait)
-  if (!validate) return { value }
+  if (!validate) return { value: Payload.of(value) }
   try {
     const checked = await inTime(validate(structuredClone(value), wait))
-    const accepted = toJson(checked, '$.result')
-    if (Buffer.byteLength(canonicalJson(accepted)) > MAX_RESULT_BYTES)
+    const accepted = Payload.of(toJson(checked, '$.result'))
+    if (accepted.bytes.byteLength > MAX_RESULT_BYTES)
       throw reject('accepted_value_too_large', 'The validator made the value too large.', {
         path: '$.result',
         expected: `at most ${MAX_RESULT_BYTES} bytes of JSON after validation`,

@@ -147,10 +147,14 @@ export class Engine implements AsyncDisposable {
   /**
    * Appends the outcome of a wait. If it is the last of its batch and this engine can run the thread now, the run resumes in the same
    * commit (R11). Resolves when the fate of that commit is known.
+   * @param judged a recent state: tells whether that is worth trying, and decides nothing
    */
-  async commitOutcome(stream: StreamKey, decide: (state: ThreadState) => Decision | undefined): Promise<void> {
+  async commitOutcome(
+    stream: StreamKey,
+    decide: (state: ThreadState) => Decision | undefined,
+    { run }: ThreadState,
+  ): Promise<void> {
     const { store, runner, agents } = this.#d
-    const { run } = await store.load(stream)
     const agent = agents.get(run?.agent.name ?? '')
     const fits = agent && run?.status === 'suspended' && run.blocked?.revision !== agent.revision
     if (!fits || this.#stop.signal.aborted || this.#jobs.has(stream) || this.#jobs.size >= this.#concurrency) {
@@ -195,6 +199,8 @@ export class Engine implements AsyncDisposable {
 
   async #step(stream: StreamKey): Promise<AttemptEnd | undefined> {
     const { store, runner, agents } = this.#d
+    // Whatever woke this thread until now is in the state that is loaded next.
+    this.#again.delete(stream)
     const state = await store.load(stream)
     // Applications may share a log: an engine does what is asked for in its own.
     if (state.identity?.application !== this.#d.submit.application) return undefined

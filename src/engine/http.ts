@@ -1,5 +1,6 @@
 import { randomUUID, timingSafeEqual } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
+import type { Readable } from 'node:stream'
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server'
 import { Hono } from 'hono'
 import {
@@ -96,9 +97,10 @@ type App = Hono<{ Bindings: HttpBindings }>
 
 function routes(token: string, settle: SettleRecord): App {
   const app: App = new Hono()
+  const wanted = sha256(`Bearer ${token}`)
   app.use(async (c, next) => {
     const given = c.req.header('authorization') ?? ''
-    if (!timingSafeEqual(sha256(given), sha256(`Bearer ${token}`)))
+    if (!timingSafeEqual(sha256(given), wanted))
       return c.json(
         errorBody(reject('unauthorized', 'The request carries no valid token.', { expected: 'authorization: Bearer <token>' })),
         401,
@@ -130,16 +132,24 @@ const DRAIN_BYTES = 32 * MAX_RECORD_BYTES
 /** A CloudEvent around a record, escapes and base64 included. */
 const ENVELOPE_FACTOR = 2
 
-/** The body, or enough of it to be judged too large. Read from Node's own stream: a web stream around it costs more than the judging. */
-async function bodyOf(request: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+/**
+ * The body, or enough of it to be judged too large. Read from the events of Node's own stream: a web stream or an iterator around it
+ * costs more than the judging.
+ */
+function bodyOf(request: Readable): Promise<Uint8Array> {
   const kept: Uint8Array[] = []
   let size = 0
-  for await (const chunk of request) {
-    if (size <= ENVELOPE_FACTOR * MAX_RECORD_BYTES) kept.push(chunk)
-    size += chunk.byteLength
-    if (size > DRAIN_BYTES) break
-  }
-  return kept.length === 1 ? (kept[0] as Uint8Array) : Buffer.concat(kept)
+  return new Promise((resolve, fail) => {
+    const end = () => resolve(kept.length === 1 ? (kept[0] as Uint8Array) : Buffer.concat(kept))
+    request.on('data', (chunk: Uint8Array) => {
+      if (size <= ENVELOPE_FACTOR * MAX_RECORD_BYTES) kept.push(chunk)
+      size += chunk.byteLength
+      if (size <= DRAIN_BYTES) return
+      end()
+      request.destroy()
+    })
+    request.on('end', end).on('error', fail)
+  })
 }
 
 const errorBody = (error: ThreadlogError) => ({ error: error.toJSON() as JsonObject })

@@ -1,6 +1,7 @@
 import { type Clock, isThreadlogError, reject } from '../base/index.ts'
 import {
   HUMAN_PROVIDER,
+  type Located,
   locate,
   parseResult,
   refused,
@@ -27,16 +28,12 @@ export interface IntakeRules {
 
 export interface IntakeOptions extends SubmitDeps {
   backend: LogBackend
-  /** Name of the progress. Members of one group share the work of one. Default `intake`. */
-  group?: string
   rules?: IntakeRules
   signal?: AbortSignal
   /** Called after each verdict, before its receipt is published; accepted results may have made a thread ready. */
   onSettled?(settled: Settled): void
   /** Something failed and is tried again, or the intake stops: see `done`. */
   onError?(error: unknown): void
-  /** Records judged at a time. Default 256. */
-  maxInFlight?: number
   /** How often a member that lost looks whether the other one still moves, in milliseconds. Default 2,000. */
   standbyMs?: number
 }
@@ -85,14 +82,11 @@ async function run(options: IntakeOptions, signal: AbortSignal): Promise<void> {
 }
 
 /** Returns when records wait and nobody has moved the progress for a while. */
-async function standBy(
-  { backend, store, group = GROUP, standbyMs = 2000, onError }: IntakeOptions,
-  signal: AbortSignal,
-): Promise<void> {
+async function standBy({ backend, store, standbyMs = 2000, onError }: IntakeOptions, signal: AbortSignal): Promise<void> {
   let before: Positions | undefined
   while (!signal.aborted) {
     try {
-      const now = await backend.topics.progress('results', group)
+      const now = await backend.topics.progress('results', GROUP)
       if (before && equal(before, now) && (await hasMore(backend, now))) return
       before = now
     } catch (error) {
@@ -103,7 +97,10 @@ async function standBy(
   }
 }
 
+/** Name of the progress that all intakes of a log share. */
 const GROUP = 'intake'
+/** Records judged at a time. */
+const MAX_IN_FLIGHT = 256
 
 const equal = (a: Positions, b: Positions): boolean =>
   a.size === b.size && [...a].every(([partition, offset]) => b.get(partition) === offset)
@@ -154,12 +151,12 @@ class Member {
   }
 
   async #consume(): Promise<void> {
-    const { backend, group = GROUP, maxInFlight = 256, onError } = this.#options
-    const saved = await backend.topics.progress('results', group)
+    const { backend, onError } = this.#options
+    const saved = await backend.topics.progress('results', GROUP)
     this.#queue = new ReceiptQueue({
       topics: backend.topics,
       topic: 'results',
-      group,
+      group: GROUP,
       clock: this.#clock,
       saved,
       onMoved: () => {
@@ -170,9 +167,9 @@ class Member {
       onFailed: (error) => this.#fail(error),
     })
     const from = saved.size > 0 ? { from: saved } : {}
-    for await (const batch of backend.topics.subscribe('results', { group, ...from, signal: this.#stop.signal })) {
+    for await (const batch of backend.topics.subscribe('results', { group: GROUP, ...from, signal: this.#stop.signal })) {
       for (const delivery of batch) {
-        await this.#queue.room(maxInFlight, this.#stop.signal)
+        await this.#queue.room(MAX_IN_FLIGHT, this.#stop.signal)
         if (this.#stop.signal.aborted) return
         await this.#take(delivery)
       }
@@ -190,9 +187,11 @@ class Member {
     })
     const parsed = parseResult(delivery.value, this.#options.limits)
     if (!('submission' in parsed)) return this.#finish(place, refused(source, parsed, parsed.refusal))
-    const lane = await this.#laneOf(parsed.submission)
+    const { submission } = parsed
+    const located = await this.#locate(submission)
+    const lane = located?.stream ?? laneOf(submission)
     const turn = (this.#lanes.get(lane) ?? Promise.resolve()).then(async () => {
-      const settled = await this.#settle(parsed.submission, delivery, source)
+      const settled = await this.#settle(submission, delivery, source, located)
       if (settled) this.#finish(place, settled)
     })
     this.#lanes.set(lane, turn)
@@ -201,12 +200,13 @@ class Member {
     })
   }
 
-  /** Results of one lane keep their order: those of one thread, or of one wait that is not there (yet). */
-  async #laneOf(submission: Submission): Promise<string> {
-    const { address, provider } = submission
-    const text = 'continuation_id' in address ? address.continuation_id : `${provider}\0${address.external_id}`
-    const located = await locate(this.#options, submission).catch(() => undefined)
-    return located?.stream ?? text
+  async #locate(submission: Submission): Promise<Located | undefined> {
+    try {
+      return await locate(this.#options, submission)
+    } catch {
+      // Asked again, and told, when the record is settled.
+      return undefined
+    }
   }
 
   #finish(place: Place, settled: Settled): void {
@@ -219,11 +219,16 @@ class Member {
   }
 
   /** Undefined when the intake stopped before there was a verdict; the record is then delivered again. */
-  async #settle(submission: Submission, delivery: Delivery, source: SubmitContext['source']): Promise<Settled | undefined> {
+  async #settle(
+    submission: Submission,
+    delivery: Delivery,
+    source: SubmitContext['source'],
+    located: Located | undefined,
+  ): Promise<Settled | undefined> {
     for (let failures = 0; !this.#stop.signal.aborted; failures++) {
       try {
         const context = await this.#context(submission, delivery, source)
-        return await settleResult(this.#options, submission, context)
+        return await settleResult(this.#options, submission, context, located)
       } catch (error) {
         const settled = this.#given(error, failures, submission, source)
         if (settled) return settled
@@ -272,6 +277,10 @@ class Member {
     await this.#queue.close()
   }
 }
+
+/** Results of one lane keep their order: those of one thread, else of one wait that is not there (yet). */
+const laneOf = ({ address, provider }: Submission): string =>
+  'continuation_id' in address ? address.continuation_id : `${provider}\0${address.external_id}`
 
 function isOpenTo({ providers = { except: [HUMAN_PROVIDER] } }: IntakeRules, provider: string): boolean {
   return 'only' in providers ? providers.only.includes(provider) : !providers.except.includes(provider)

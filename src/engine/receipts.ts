@@ -72,6 +72,7 @@ export class ReceiptQueue {
 
   /** Resolves when fewer than `limit` records wait, when the queue is closed or `signal` aborts. */
   async room(limit: number, signal: AbortSignal): Promise<void> {
+    if (this.#count < limit) return
     let wake = () => {}
     const look = () => wake()
     signal.addEventListener('abort', look, { once: true })

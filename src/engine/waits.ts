@@ -1,5 +1,7 @@
+import { setImmediate } from 'node:timers/promises'
 import type { StreamKey, ThreadKey } from '../events/index.ts'
-import { findWait, listWaits, type Tail, type ThreadStore, type WaitRow, waitById } from '../projections/index.ts'
+import type { Sql } from '../log/index.ts'
+import { findWait, listWaits, type Tail, type ThreadStore, type WaitRow } from '../projections/index.ts'
 import { publicWait } from './results.ts'
 import type { Wait } from './types.ts'
 
@@ -22,9 +24,13 @@ export interface WaitsDeps {
 }
 
 const PAGE = 200
+/** Waits folded in one turn of the event loop. */
+const PAGE_TURN = 16
 
-/** Open waits, page by page; with `follow`, then each new one once. */
-export async function* followWaits(deps: WaitsDeps, filter: WaitFilter): AsyncGenerator<Wait> {
+/** Open waits, oldest first, page by page; with `follow`, then each new one once. */
+export async function* followWaits(deps: WaitsDeps, { follow, ...wanted }: WaitFilter): AsyncGenerator<Wait> {
+  const { tables } = deps.store.backend
+  const filter = { application: deps.application, ...wanted }
   const armed: { stream: StreamKey; id: string }[] = []
   let wake = () => {}
   const listen = ({ stream, event }: { stream: StreamKey; event?: { type: string; data: unknown } }) => {
@@ -32,16 +38,19 @@ export async function* followWaits(deps: WaitsDeps, filter: WaitFilter): AsyncGe
     armed.push({ stream, id: (event.data as { continuation_id: string }).continuation_id })
     wake()
   }
-  const stop = filter.follow ? deps.tail.on(undefined, listen) : () => {}
+  const stop = follow ? deps.tail.on(undefined, listen) : () => {}
   const unlisten = deps.tail.onEnd(() => wake())
   const told = new Set<string>()
   try {
-    for (const row of openRows(deps, filter)) {
+    let listed = 0
+    for (const row of openRows(tables, filter)) {
+      // On an embedded log nothing here leaves the event loop by itself; whoever runs beside us must get a turn.
+      if (++listed % PAGE_TURN === 0) await setImmediate()
       told.add(row.continuation_id)
       const wait = await load(deps.store, row)
       if (wait) yield wait
     }
-    while (filter.follow && !deps.tail.closed) {
+    while (follow && !deps.tail.closed) {
       const next = armed.shift()
       if (!next) {
         await new Promise<void>((resolve) => (wake = resolve))
@@ -49,8 +58,8 @@ export async function* followWaits(deps: WaitsDeps, filter: WaitFilter): AsyncGe
       }
       // The tables may have been ahead of the tail: what was listed is not told again when its event comes.
       if (told.delete(next.id)) continue
-      const row = waitById(deps.store.backend.tables, next.id)
-      const wait = row && matches(row, deps.application, filter) ? await load(deps.store, row) : undefined
+      const [row] = listWaits(tables, { ...filter, continuationId: next.id })
+      const wait = row && (await load(deps.store, row))
       if (wait) yield wait
     }
   } finally {
@@ -59,22 +68,14 @@ export async function* followWaits(deps: WaitsDeps, filter: WaitFilter): AsyncGe
   }
 }
 
-function* openRows({ store, application }: WaitsDeps, { follow: _, ...filter }: WaitFilter): Generator<WaitRow> {
-  for (let after: string | undefined; ; ) {
-    const rows = listWaits(store.backend.tables, { application, ...filter, limit: PAGE, after })
+function* openRows(tables: Sql, filter: Parameters<typeof listWaits>[1]): Generator<WaitRow> {
+  for (let after: number | undefined; ; ) {
+    const rows = listWaits(tables, { ...filter, limit: PAGE, after })
     yield* rows
     if (rows.length < PAGE) return
-    after = rows[rows.length - 1]?.continuation_id
+    after = rows[rows.length - 1]?.id
   }
 }
-
-const matches = (row: WaitRow, application: string, filter: WaitFilter): boolean =>
-  row.application === application &&
-  (filter.user === undefined || row.user === filter.user) &&
-  (filter.thread === undefined || row.thread === filter.thread) &&
-  (filter.provider === undefined || row.provider === filter.provider) &&
-  (filter.kind === undefined || row.kind === filter.kind) &&
-  (filter.dueBefore === undefined || (row.deadline !== null && row.deadline <= filter.dueBefore))
 
 async function load(store: ThreadStore, row: WaitRow): Promise<Wait | undefined> {
   const { state } = await store.fold(row.stream)

@@ -31,7 +31,7 @@ abstract class Kind extends avsc.types.LogicalType {
 }
 
 /** Fixed bytes as lower-case hex. */
-class Hex extends Kind {
+export class Hex extends Kind {
   readonly size: number
   readonly #pattern: RegExp
 
@@ -56,7 +56,7 @@ class Hex extends Kind {
 }
 
 /** Non-negative integers below 2^53. */
-class Count extends Kind {
+export class Count extends Kind {
   _read(tap: Tap): number {
     const value = tap.readLong()
     if (!(value >= 0 && value <= Number.MAX_SAFE_INTEGER)) throw new Error('not a count')
@@ -71,7 +71,7 @@ class Count extends Kind {
 }
 
 /** Bytes of canonical JSON, copied out of the record and parsed only when somebody looks. */
-class Json extends Kind {
+export class Json extends Kind {
   _read(tap: Tap): Payload {
     const length = tap.readLong()
     const start = tap.pos
@@ -116,7 +116,7 @@ class Utf8 extends Kind {
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** A list; its length is checked against the bytes that are left, as avsc does not (every item takes at least one). */
-class List extends Kind {
+export class List extends Kind {
   readonly items: Type
 
   constructor(items: Type) {

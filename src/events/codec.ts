@@ -5,6 +5,7 @@ import type { EventDraft, Outsider } from './catalogue.ts'
 import { COMMIT_LIMITS, type Commit, type EncodedEvent } from './commit.ts'
 import { type Envelope, type EventHash, envelope as envelopeShape, type LogEvent, type StreamKey } from './envelope.ts'
 import { fitOf } from './fit.ts'
+import { GIVE_UP } from './reader.ts'
 import { fileSchemas, type SchemaSource } from './schema-source.ts'
 import { type Reader, type TypeOptions, typeTable, type Writer } from './type-table.ts'
 import type { Upcast } from './upcast.ts'
@@ -34,11 +35,11 @@ export interface EventCodec {
   encodeCommit(meta: CommitMeta, drafts: readonly EventDraft[]): Commit
   /**
    * Reads one record; a retired type comes out as its successor, under the hash of what is stored. The result shares no memory with
-   * `bytes`; payloads are not parsed.
+   * `bytes`, unless they are said to be `lasting`: never changed again. Payloads are not parsed.
    * @throws ThreadlogError `event_undecodable`; `details.reason` is `framing`, `unknown-schema` (a newer version wrote it), `body` or
    *   `upcast` (a retired type whose successor it cannot be)
    */
-  decodeEvent(bytes: Uint8Array): LogEvent
+  decodeEvent(bytes: Uint8Array, lasting?: boolean): LogEvent
   /**
    * Reads only the envelope as it is stored, also of event types this build does not know: whoever wrote them, the envelope only grows at its end.
    * @throws ThreadlogError `event_undecodable` as {@link EventCodec.decodeEvent}, in practice never for `unknown-schema`
@@ -97,21 +98,20 @@ export function eventCodec(source: SchemaSource, options: TypeOptions = {}): Eve
   const outsider = ({ actor, causation }: Outsider, meta: CommitMeta, index: number): Envelope =>
     fitEnvelope(envelopeOf({ ...meta, actor, causation, run_id: null, attempt: null }, 1), `$.events[${index}].by`) as Envelope
 
-  function decodeEvent(bytes: Uint8Array): LogEvent {
-    const record = bufferOf(bytes)
-    const id = readSchemaId(record)
+  function decodeEvent(bytes: Uint8Array, lasting = false): LogEvent {
+    const id = readSchemaId(bytes)
     const reader = types.reader(id)
     if (!reader) throw undecodable('unknown-schema', 'its schema is not known; a newer version may have written it', id)
-    const { envelope, data } = read(record, id, reader.body, reader.bodyResolver, true) as { envelope: Envelope; data: unknown }
+    const { envelope, data } = (readQuickly(bytes, reader, lasting) ??
+      read(bufferOf(bytes), id, reader.body, reader.bodyResolver, true)) as Body
     if (envelope.type !== reader.type) throw mistyped(id)
-    return reader.upcast
-      ? upcast(reader.upcast, envelope, data, bodyHash(record), id)
-      : logEvent(envelope, data, bodyHash(record))
+    const hash = bodyHash(bytes)
+    return reader.upcast ? upcast(reader.upcast, envelope, data, hash, id) : logEvent(envelope, data, hash)
   }
 
   function decodeEnvelope(bytes: Uint8Array): Envelope & { hash: EventHash } {
+    const id = readSchemaId(bytes)
     const record = bufferOf(bytes)
-    const id = readSchemaId(record)
     const reader = types.reader(id)
     const layout = reader ?? types.anyWriter()
     if (!layout) throw undecodable('unknown-schema', 'the schema source is empty', id)
@@ -139,6 +139,24 @@ function write(writer: Writer, value: unknown, into: Buffer): number {
       hint: 'Run node scripts/schemas.ts.',
       details: { schema_id: writer.id },
     })
+  }
+}
+
+interface Body {
+  envelope: Envelope
+  data: unknown
+}
+
+/** What the reader of this build's own layout makes of the record; undefined when avsc must judge it. */
+function readQuickly(bytes: Uint8Array, { quick }: Reader, lasting: boolean): unknown {
+  if (quick === undefined) return undefined
+  const at = { bytes, pos: FRAMING, lasting }
+  try {
+    const value = quick(at)
+    return at.pos === bytes.length ? value : undefined
+  } catch (reason) {
+    if (reason === GIVE_UP) return undefined
+    throw reason
   }
 }
 
@@ -191,6 +209,6 @@ const codec = (): EventCodec => (packaged ??= eventCodec(fileSchemas()))
 /** {@link EventCodec.encodeCommit} with the schemas of this package. */
 export const encodeCommit: EventCodec['encodeCommit'] = (meta, drafts) => codec().encodeCommit(meta, drafts)
 /** {@link EventCodec.decodeEvent} with the schemas of this package. */
-export const decodeEvent: EventCodec['decodeEvent'] = (bytes) => codec().decodeEvent(bytes)
+export const decodeEvent: EventCodec['decodeEvent'] = (bytes, lasting) => codec().decodeEvent(bytes, lasting)
 /** {@link EventCodec.decodeEnvelope} with the schemas of this package. */
 export const decodeEnvelope: EventCodec['decodeEnvelope'] = (bytes) => codec().decodeEnvelope(bytes)

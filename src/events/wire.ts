@@ -12,9 +12,9 @@ export const bufferOf = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
 /** @throws ThreadlogError `event_undecodable` (framing) */
-export function readSchemaId(record: Buffer): number {
+export function readSchemaId(record: Uint8Array): number {
   if (record.length < FRAMING || record[0] !== 0) throw undecodable('framing', 'it does not begin with 0x00 and a schema id')
-  return record.readUInt32BE(1)
+  return ((record[1]! << 24) | (record[2]! << 16) | (record[3]! << 8) | record[4]!) >>> 0
 }
 
 export function writeFraming(record: Buffer, schemaId: number): void {

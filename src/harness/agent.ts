@@ -1,7 +1,7 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { type JsonObject, jsonDigest, reject } from '../base/index.ts'
-import { ANSWER_SCHEMA, HUMAN_PROVIDER } from '../continuations/index.ts'
-import type { Tool } from './tool.ts'
+import { ANSWER_SCHEMA, HUMAN_PROVIDER, questionRequestSchema } from '../continuations/index.ts'
+import { jsonSchema, type Tool } from './tool.ts'
 
 /** An agent: trusted code, rebuilt by every process that runs it. Only its name and revision enter the log. */
 export interface Agent {
@@ -72,39 +72,11 @@ export const proposalDigest = (tool: Tool, args: JsonObject): string =>
     definition: { name: tool.name, description: tool.description, input: tool.inputSchema },
   })
 
-const text = (maxLength: number): JsonObject => ({ type: 'string', minLength: 1, maxLength })
-const question: JsonObject = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['question', 'header', 'options'],
-  properties: {
-    question: text(8192),
-    header: text(12),
-    multiSelect: { type: 'boolean' },
-    options: {
-      type: 'array',
-      minItems: 2,
-      maxItems: 4,
-      items: {
-        type: 'object',
-        additionalProperties: false,
-        required: ['label', 'description'],
-        properties: { label: text(256), description: text(4096) },
-      },
-    },
-  },
-}
-
 const questionTool: Tool = {
   kind: 'external',
   name: QUESTION_TOOL,
   description: 'Ask the user one to four questions, each with two to four options. Free text is always a possible answer.',
-  inputSchema: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['questions'],
-    properties: { questions: { type: 'array', minItems: 1, maxItems: 4, items: question } },
-  },
+  inputSchema: jsonSchema(questionRequestSchema, 'input'),
   validate: (args) => ({ ok: true, value: args }),
   needsApproval: () => false,
   sequential: false,

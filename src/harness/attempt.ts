@@ -76,21 +76,26 @@ class Attempt {
   /** Aborts model and tools: cancelled, superseded, or drained. */
   readonly #cut = new AbortController()
   /** Follows the caller's signal; its listeners go with this attempt. */
-  readonly #closing: AbortSignal
+  readonly #closing = new AbortController()
+  /** Aborts with the first of the two. */
+  readonly #either = new AbortController()
   #state: ThreadState | undefined
   #thrown: unknown
 
   constructor(options: AttemptOptions) {
     this.#o = options
-    this.#closing = AbortSignal.any(options.signal ? [options.signal] : [])
   }
 
   async run(begin: (proposal: Proposal) => Proposal | undefined): Promise<AttemptEnd> {
+    const { signal } = this.#o
     const stop = this.#o.tail.on(this.#o.stream, ({ event }) => {
-      if (event?.type === 'run.cancel-requested/1' && event.data.run_id === this.#o.runId) this.#cut.abort()
+      if (event?.type === 'run.cancel-requested/1' && event.data.run_id === this.#o.runId) this.#abort(this.#cut)
       if (event?.type === 'run.recovered/1' && event.data.run_id === this.#o.runId && event.data.attempt > this.#o.attempt)
-        this.#cut.abort()
+        this.#abort(this.#cut)
     })
+    const close = () => this.#abort(this.#closing, signal?.reason)
+    if (signal?.aborted) close()
+    else signal?.addEventListener('abort', close)
     try {
       let next = await this.#commit(begin, true)
       this.#o.onBegun?.()
@@ -98,8 +103,14 @@ class Attempt {
       return this.#result(next)
     } finally {
       stop()
-      if (this.#inFlight.size > 0) this.#cut.abort()
+      signal?.removeEventListener('abort', close)
+      if (this.#inFlight.size > 0) this.#abort(this.#cut)
     }
+  }
+
+  #abort(controller: AbortController, reason?: unknown): void {
+    controller.abort(reason)
+    this.#either.abort(reason)
   }
 
   #result(next: Next): AttemptEnd {
@@ -144,7 +155,7 @@ class Attempt {
       next !== 'ended' &&
       state.run?.runId === runId &&
       state.run.attempt === attempt &&
-      this.#closing.aborted &&
+      this.#closing.signal.aborted &&
       this.#inFlight.size === 0
     )
       return 'stopped'
@@ -173,9 +184,9 @@ class Attempt {
         return await commit()
       } catch (error) {
         const { onWaiting, store } = this.#o
-        if (this.#closing.aborted || !isThreadlogError(error, 'log_busy', 'log_full')) throw error
+        if (this.#closing.signal.aborted || !isThreadlogError(error, 'log_busy', 'log_full')) throw error
         onWaiting?.(error)
-        await store.clock.sleep(WAIT_MS, this.#closing)
+        await store.clock.sleep(WAIT_MS, this.#closing.signal)
       }
   }
 
@@ -193,7 +204,7 @@ class Attempt {
     if (!this.#isCurrent(built.state)) return { proposal: built, ...none }
     const cancelled = built.state.run?.cancel
     if (cancelled) return { proposal: cancel(built, cancelled.reason), ...none }
-    if (this.#closing.aborted) return { proposal: built, starts: [], next: 'calls' }
+    if (this.#closing.signal.aborted) return { proposal: built, starts: [], next: 'calls' }
     return advance(built, this.#environment(ids))
   }
 
@@ -220,8 +231,8 @@ class Attempt {
   /** Waits until a call has an outcome, then records every outcome there is, as far as one commit can hold them. */
   async #awaitCalls(): Promise<Next> {
     const outcomes = () => [...this.#inFlight.values(), whenAborted(this.#cut.signal)]
-    if (this.#finished.length === 0) await Promise.race([...outcomes(), whenAborted(this.#closing)])
-    if (this.#finished.length === 0 && this.#closing.aborted && !this.#cut.signal.aborted) {
+    if (this.#finished.length === 0) await Promise.race([...outcomes(), whenAborted(this.#closing.signal)])
+    if (this.#finished.length === 0 && this.#closing.signal.aborted && !this.#cut.signal.aborted) {
       await Promise.race([...outcomes(), this.#o.store.clock.sleep(DRAIN_MS, this.#cut.signal)])
       if (this.#finished.length === 0) return 'stopped'
     }
@@ -238,13 +249,13 @@ class Attempt {
 
   async #askModel(): Promise<Next> {
     const state = this.#state as ThreadState
-    if (this.#closing.aborted) return 'stopped'
+    if (this.#closing.signal.aborted) return 'stopped'
     const outcome = limited(await this.#request(state))
     if (outcome.kind === 'response')
-      return this.#commit((proposal) => proposal.add(...responded(proposal, outcome.message, outcome.usage)))
+      return this.#commit((proposal) => proposal.add(responded(proposal, outcome.message, outcome.usage)))
     if (outcome.kind === 'cancelled') {
-      if (this.#closing.aborted && !this.#cut.signal.aborted) return 'stopped'
-      return this.#commit((proposal) => (outcome.partial ? proposal.add(...responded(proposal, outcome.partial, {})) : proposal))
+      if (this.#closing.signal.aborted && !this.#cut.signal.aborted) return 'stopped'
+      return this.#commit((proposal) => (outcome.partial ? proposal.add(responded(proposal, outcome.partial)) : proposal))
     }
     const failures = state.run?.modelFailures ?? 0
     const worthwhile = outcome.retryable && !outcome.partial && (outcome.retryAfterMs ?? 0) <= LONGEST_PAUSE_MS
@@ -258,7 +269,7 @@ class Attempt {
       model: agent.model,
       messages: messageHistory(state),
       tools: [...agent.tools.values()].map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
-      signal: AbortSignal.any([this.#closing, this.#cut.signal]),
+      signal: this.#either.signal,
       now: () => isoTimestamp(store.clock.now()),
       runId,
       threadId: state.identity?.thread,
@@ -273,11 +284,7 @@ class Attempt {
       data: { step: this.#state?.run?.step ?? 0, model: agent.model.modelId, settings_digest: NO_SETTINGS },
     }
     const next = await this.#commit((proposal) => proposal.add(failedEvent(proposal, outcome), again))
-    if (next === 'model')
-      await store.clock.sleep(
-        outcome.retryAfterMs ?? BACKOFF_MS * 2 ** failures,
-        AbortSignal.any([this.#closing, this.#cut.signal]),
-      )
+    if (next === 'model') await store.clock.sleep(outcome.retryAfterMs ?? BACKOFF_MS * 2 ** failures, this.#either.signal)
     return next
   }
 }
@@ -291,33 +298,36 @@ function fitting(finished: readonly { executed: Executed }[]): number {
   return end < 0 ? finished.length : Math.max(1, end)
 }
 
-type Failed = Omit<Extract<ModelOutcome, { kind: 'failed' }>, 'code'> & { code: string }
-type Outcome = Exclude<ModelOutcome, { kind: 'failed' }> | Failed
+type Failed = Omit<Extract<ModelOutcome, { kind: 'failed' }>, 'code' | 'partial'> & { code: string; partial?: Payload }
+type Outcome = { kind: 'response'; message: Payload; usage: Payload } | Failed | { kind: 'cancelled'; partial?: Payload }
 
 const whenAborted = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => (signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true })))
 
 /** A response above the payload limit, or with more calls than a commit can settle, cannot be stored yet (R17): it is a failed request. */
 function limited(outcome: ModelOutcome): Outcome {
-  const message = outcome.kind === 'response' ? outcome.message : outcome.partial
-  if (!message || isStorable(message)) return outcome
-  if (outcome.kind !== 'response') return { ...outcome, partial: undefined }
+  if (outcome.kind !== 'response') {
+    const { partial, ...rest } = outcome
+    const kept = partial && storable(partial)
+    return kept ? { ...rest, partial: kept } : rest
+  }
+  const message = storable(outcome.message)
+  if (message) return { kind: 'response', message, usage: Payload.of(outcome.usage as unknown as JsonValue) }
   return { kind: 'failed', code: 'response_too_large', retryable: false, details: { error_type: 'ResponseTooLarge' } }
 }
 
-const isStorable = (message: ResponseMessage): boolean =>
-  toolCalls(message).length <= MAX_CALLS && Payload.of(message as unknown as JsonValue).bytes.byteLength <= PAYLOAD_LIMIT
-
-function responded(proposal: Proposal, message: unknown, usage: unknown): EventDraft[] {
-  const step = proposal.state.run?.step ?? 0
-  const data = {
-    step,
-    message: Payload.of(message as JsonValue),
-    usage: Payload.of(usage as JsonValue),
-    replaces_previous: false,
-  }
-  return [{ type: 'model.responded/1', data }]
+function storable(message: ResponseMessage): Payload | undefined {
+  if (toolCalls(message).length > MAX_CALLS) return undefined
+  const payload = Payload.of(message as unknown as JsonValue)
+  return payload.bytes.byteLength <= PAYLOAD_LIMIT ? payload : undefined
 }
+
+const NO_USAGE = Payload.of({})
+
+const responded = (proposal: Proposal, message: Payload, usage = NO_USAGE): EventDraft => ({
+  type: 'model.responded/1',
+  data: { step: proposal.state.run?.step ?? 0, message, usage, replaces_previous: false },
+})
 
 const failedEvent = (proposal: Proposal, outcome: Failed): EventDraft => ({
   type: 'model.failed/2',
@@ -333,7 +343,7 @@ const failedEvent = (proposal: Proposal, outcome: Failed): EventDraft => ({
 
 function modelFailed(proposal: Proposal, outcome: Failed): Proposal {
   let next = proposal.add(failedEvent(proposal, outcome))
-  if (outcome.partial) next = next.add(...responded(next, outcome.partial, {}))
+  if (outcome.partial) next = next.add(responded(next, outcome.partial))
   const message = `The model request failed (${outcome.code}).`
   return fail(next, {
     code: 'agent_run_failed',

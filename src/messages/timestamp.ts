@@ -2,6 +2,7 @@ const ISO = /^(\d{4})-(\d{2})-(\d{2})(?:[Tt _](\d{2}):(\d{2})(?::(\d{2})(?:[.,](
 const NUMBER = /^[+-]?\d+(\.\d*)?$/
 /** Numbers above this are milliseconds, as in pydantic. */
 const SECONDS_LIMIT = 2e10
+const FIRST_SECOND = -62135596800
 const LAST_SECOND = 253402300799
 
 /**
@@ -11,25 +12,38 @@ const LAST_SECOND = 253402300799
 export function readTimestamp(value: unknown): string | undefined {
   if (typeof value === 'number') return fromSeconds(value)
   if (typeof value !== 'string') return undefined
+  if (value.startsWith(latest.text) && WRITTEN_REST.test(value.slice(latest.text.length))) return value
   if (NUMBER.test(value)) return fromSeconds(Number(value))
   const match = ISO.exec(value)
   return match ? fromParts(match) : undefined
 }
 
-/** The written form of epoch milliseconds. */
-export const isoTimestamp = (epochMs: number): string => fromSeconds(epochMs / 1000, epochMs) ?? '1970-01-01T00:00:00Z'
+/** What follows the second in a timestamp of ours: a text that ends so need not be read. */
+const WRITTEN_REST = /^(?:\.(?!0{6})\d{6})?Z$/
 
-function fromSeconds(value: number, exactMs?: number): string | undefined {
-  const seconds = exactMs === undefined && Math.abs(value) > SECONDS_LIMIT ? value / 1000 : value
-  if (!Number.isFinite(seconds) || seconds > LAST_SECOND || seconds < -62135596800) return undefined
-  let whole = Math.floor(seconds)
-  let micros = exactMs === undefined ? Math.round((seconds - whole) * 1e6) : (exactMs - whole * 1000) * 1000
-  if (micros === 1e6) {
-    whole++
-    micros = 0
+/** The second of the latest call and its text: a clock asks for the same one again and again. */
+const latest = { second: 0, text: '1970-01-01T00:00:00' }
+
+/** The written form of epoch milliseconds. */
+export function isoTimestamp(epochMs: number): string {
+  if (!(epochMs >= FIRST_SECOND * 1000 && epochMs <= LAST_SECOND * 1000)) return '1970-01-01T00:00:00Z'
+  const second = Math.floor(epochMs / 1000)
+  if (second !== latest.second) {
+    latest.second = second
+    latest.text = secondText(second)
   }
-  return `${new Date(whole * 1000).toISOString().slice(0, 19)}${fraction(micros)}Z`
+  return `${latest.text}${fraction((epochMs - second * 1000) * 1000)}Z`
 }
+
+function fromSeconds(value: number): string | undefined {
+  const seconds = Math.abs(value) > SECONDS_LIMIT ? value / 1000 : value
+  if (!Number.isFinite(seconds) || seconds > LAST_SECOND || seconds < FIRST_SECOND) return undefined
+  const whole = Math.floor(seconds)
+  const micros = Math.round((seconds - whole) * 1e6)
+  return micros === 1e6 ? `${secondText(whole + 1)}Z` : `${secondText(whole)}${fraction(micros)}Z`
+}
+
+const secondText = (second: number): string => new Date(second * 1000).toISOString().slice(0, 19)
 
 const fraction = (micros: number): string => (micros === 0 ? '' : `.${String(Math.round(micros)).padStart(6, '0')}`)
 

@@ -44,20 +44,19 @@ export function scriptedModel(script: Script, o: ScriptedOptions = {}): Scripted
     return entry
   }
 
-  async function* play(entry: ScriptEntry, signal: AbortSignal | undefined): AsyncGenerator<LanguageModelV4StreamPart> {
-    yield { type: 'stream-start', warnings: [] }
+  function play(entry: ScriptEntry, signal: AbortSignal | undefined): Step[] {
+    const steps: Step[] = [{ type: 'stream-start', warnings: [] }]
     let end: LanguageModelV4StreamPart[] = []
     for (const [i, part] of entry.parts.entries()) {
-      if (o.delayMs) await delay(o.delayMs, undefined, { signal })
-      yield* end
+      if (o.delayMs) steps.push(() => delay(o.delayMs, undefined, { signal }))
       const streamed = streamPart(part, String(i), namespace)
-      yield* streamed.begin
+      steps.push(...end, ...streamed.begin)
       end = streamed.end
     }
-    if (entry.then === 'disconnect') throw new ScriptedDisconnect()
-    if (entry.then === 'hang') await untilAborted(signal)
-    yield* end
-    yield { type: 'finish', usage: usageOf(entry), finishReason: finishReasonOf(entry, o) }
+    if (entry.then === 'disconnect') steps.push(() => Promise.reject(new ScriptedDisconnect()))
+    if (entry.then === 'hang') steps.push(() => untilAborted(signal))
+    steps.push(...end, { type: 'finish', usage: usageOf(entry), finishReason: finishReasonOf(entry, o) })
+    return steps
   }
 
   return {
@@ -75,7 +74,9 @@ export function scriptedModel(script: Script, o: ScriptedOptions = {}): Scripted
     async doGenerate(options) {
       const entry = await next(options)
       const parts: LanguageModelV4StreamPart[] = []
-      for await (const part of play(entry, options.abortSignal)) parts.push(part)
+      for (const step of play(entry, options.abortSignal))
+        if (typeof step === 'function') await step()
+        else parts.push(step)
       return { content: toContent(parts), usage: usageOf(entry), finishReason: finishReasonOf(entry, o), warnings: [] }
     },
   }
@@ -88,22 +89,19 @@ const untilAborted = (signal: AbortSignal | undefined): Promise<never> =>
     else signal?.addEventListener('abort', stop, { once: true })
   })
 
-/** Pulled part by part: a queue would be lost when the stream breaks. */
-function toStream(parts: AsyncGenerator<LanguageModelV4StreamPart>): ReadableStream<LanguageModelV4StreamPart> {
-  return new ReadableStream<LanguageModelV4StreamPart>(
-    {
-      async pull(controller) {
-        const { done, value } = await parts.next()
-        if (done) controller.close()
-        else controller.enqueue(value)
-      },
-      cancel() {
-        // A hanging generator settles only with its signal: nobody waits for it.
-        parts.return(undefined).catch(() => {})
-      },
-    },
-    { highWaterMark: 0 },
-  )
+/** A part, or something that happens before the next one. */
+type Step = LanguageModelV4StreamPart | (() => Promise<unknown>)
+
+/** Pulled part by part: a queue would be lost when the stream breaks. Whoever cancels waits for no step: they settle with their signal. */
+function toStream(steps: readonly Step[]): ReadableStream<LanguageModelV4StreamPart> {
+  let at = 0
+  const pull = (controller: ReadableStreamDefaultController<LanguageModelV4StreamPart>): Promise<void> | void => {
+    const step = steps[at++]
+    if (step === undefined) controller.close()
+    else if (typeof step === 'function') return step().then(() => pull(controller))
+    else controller.enqueue(step)
+  }
+  return new ReadableStream({ pull }, { highWaterMark: 0 })
 }
 
 function toContent(parts: LanguageModelV4StreamPart[]): LanguageModelV4Content[] {

@@ -111,21 +111,23 @@ const TURN_MS = 10
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 async function consume(request: StreamRequest, assembler: Assembler): Promise<void> {
-  const aborted = abortion(request.signal)
-  let reader: ReadableStreamDefaultReader<LanguageModelV4StreamPart> | undefined
+  const { signal } = request
+  const reader = (await opened(request)).getReader()
+  const cancel = () => void reader.cancel().catch(() => {})
+  signal?.addEventListener('abort', cancel, { once: true })
+  let whole = false
   try {
-    const opened = Promise.resolve(request.model.doStream(callOptions(request)))
-    // A stream that is handed over after the abort has nobody to read it.
-    opened.then(({ stream }) => void (request.signal?.aborted && stream.cancel().catch(() => {}))).catch(() => {})
-    reader = (await Promise.race([opened, aborted.promise])).stream.getReader()
+    if (signal?.aborted) throw new Aborted()
     let turn = performance.now()
     while (true) {
       if (performance.now() - turn > TURN_MS) {
         await nextTurn()
         turn = performance.now()
       }
-      // The abort first: of two that are settled the first one counts, and a read may always be.
-      const { done, value } = await Promise.race([aborted.promise, reader.read()])
+      // Cancelling ends a read that is waiting, whatever the model does about it.
+      const { done, value } = await reader.read()
+      if (signal?.aborted) throw new Aborted()
+      whole = done
       if (done) break
       if (typeof value !== 'object' || value === null) throw new StreamFault('part_without_type')
       const delta = assembler.add(value)
@@ -133,21 +135,28 @@ async function consume(request: StreamRequest, assembler: Assembler): Promise<vo
     }
     if (assembler.finish === undefined) throw new StreamEnded()
   } finally {
-    aborted.stop()
-    reader?.cancel().catch(() => {})
+    signal?.removeEventListener('abort', cancel)
+    if (!whole) cancel()
   }
 }
 
-/** A promise that rejects on abort, and a way to forget it. A model that ignores the signal must not hold us. */
-function abortion(signal: AbortSignal | undefined): { promise: Promise<never>; stop(): void } {
-  let listener = () => {}
-  const promise = new Promise<never>((_, fail) => {
-    listener = () => fail(new Error('aborted'))
+class Aborted extends Error {}
+
+/** The stream of the answer, unless the abort comes first: a model that ignores the signal must not hold us. */
+function opened(request: StreamRequest): Promise<ReadableStream<LanguageModelV4StreamPart>> {
+  const { signal } = request
+  return new Promise((resolve, fail) => {
+    const abort = () => fail(new Aborted())
+    signal?.addEventListener('abort', abort, { once: true })
+    Promise.resolve(request.model.doStream(callOptions(request)))
+      .then(({ stream }) => {
+        resolve(stream)
+        // One that is handed over after the abort has nobody to read it.
+        if (signal?.aborted) stream.cancel().catch(() => {})
+      })
+      .catch(fail)
+      .finally(() => signal?.removeEventListener('abort', abort))
   })
-  promise.catch(() => {})
-  signal?.addEventListener('abort', listener, { once: true })
-  if (signal?.aborted) listener()
-  return { promise, stop: () => signal?.removeEventListener('abort', listener) }
 }
 
 function callOptions(request: StreamRequest): LanguageModelV4CallOptions {

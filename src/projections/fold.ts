@@ -1,5 +1,5 @@
 import { fatal, isThreadlogError, type ThreadlogError } from '../base/index.ts'
-import { type EventHash, type LogEvent, ZERO_HASH } from '../events/index.ts'
+import { type EventHash, ZERO_HASH } from '../events/index.ts'
 import type { Position, RecordedEvent } from '../log/index.ts'
 import { evolve } from './evolve.ts'
 import { initial, type ThreadState } from './state.ts'
@@ -54,17 +54,11 @@ export function foldRecord(folded: Folded, record: RecordedEvent): Folded {
     )
   if (record.event.previous !== folded.head.hash)
     return quarantined(folded, record, head, fatal('chain_broken', `Version ${record.version} does not continue the hash chain.`))
-  return { ...folded, head, ...step(folded.state, record.event, record) }
-}
-
-function step(state: ThreadState, event: LogEvent, record: RecordedEvent): Pick<Folded, 'state' | 'quarantine'> {
   try {
-    return { state: evolve(state, event), quarantine: undefined }
+    return { state: evolve(folded.state, record.event), head, quarantine: undefined, skipped: folded.skipped }
   } catch (error) {
-    return {
-      state,
-      quarantine: describe(record, isThreadlogError(error) ? error : fatal('event_unfoldable', 'The fold failed on this event.')),
-    }
+    const known = isThreadlogError(error) ? error : fatal('event_unfoldable', 'The fold failed on this event.')
+    return quarantined(folded, record, head, known)
   }
 }
 

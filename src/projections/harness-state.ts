@@ -1,6 +1,6 @@
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, setOwn } from '../base/index.ts'
 import { checkThreadId, HarnessState, type Message } from '../messages/index.ts'
-import { messageHistory, messageText } from './messages.ts'
+import { messageHistory } from './messages.ts'
 import type { ThreadState } from './state.ts'
 
 /**
@@ -12,17 +12,19 @@ export function harnessState(state: ThreadState): HarnessState {
   return HarnessState.parse(harnessStateJson(state))
 }
 
-/** The same as canonical JSON text, not checked: the form in which it is published. Messages are not parsed for it. */
-export function harnessStateText(state: ThreadState): string {
-  const { message_history: _, ...rest } = harnessStateJson(state, [])
-  const fields = Object.keys({ ...rest, message_history: null }).sort()
-  const written = fields.map(
-    (name) => `${JSON.stringify(name)}:${name === 'message_history' ? historyText(state) : canonicalJson(rest[name] ?? null)}`,
-  )
-  return `{${written.join(',')}}`
+/** What stands before and behind the messages in the canonical JSON text of {@link harnessStateJson}. */
+export function aroundMessages(state: ThreadState): { before: string; behind: string } {
+  const fields = harnessStateJson(state, [])
+  let before = '{'
+  let behind = ']'
+  for (const name of Object.keys(fields).sort()) {
+    if (name === 'message_history') continue
+    const field = `${JSON.stringify(name)}:${canonicalJson(fields[name] ?? null)}`
+    if (name < 'message_history') before += `${field},`
+    else behind += `,${field}`
+  }
+  return { before: `${before}"message_history":[`, behind: `${behind}}` }
 }
-
-const historyText = (state: ThreadState): string => `[${[...state.history].map(messageText).join(',')}]`
 
 /** The same as plain JSON, not checked. Shared: read only. */
 export function harnessStateJson(state: ThreadState, messages: readonly Message[] = messageHistory(state)): JsonObject {

@@ -1,4 +1,4 @@
-import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, type Payload } from '../base/index.ts'
+import { isJsonObject, type JsonObject, type JsonValue, Payload } from '../base/index.ts'
 import { isoTimestamp, type Message, type ToolReturnPart, toolReturnPart } from '../messages/index.ts'
 import type { HistoryEntry, SettledCall, ThreadState, Wait } from './state.ts'
 
@@ -28,19 +28,18 @@ const cache = new WeakMap<HistoryEntry, JsonValue>()
  */
 export const messageOf = (entry: HistoryEntry): Message => resolved(entry) as unknown as Message
 
-const texts = new WeakMap<HistoryEntry, string>()
+const written = new WeakMap<HistoryEntry, Uint8Array>()
 
-/** The canonical JSON text of a message, made once. */
-export function messageText(entry: HistoryEntry): string {
-  let text = texts.get(entry)
-  if (text === undefined) {
-    text = entry.settled ? canonicalJson(resolved(entry)) : decoder.decode(entry.template.bytes)
-    texts.set(entry, text)
+/** The canonical JSON of a message as UTF-8: what the log holds, or made once where that names settled calls. Shared: read only. */
+export function messageBytes(entry: HistoryEntry): Uint8Array {
+  if (!entry.settled) return entry.template.bytes
+  let bytes = written.get(entry)
+  if (bytes === undefined) {
+    bytes = Payload.of(resolved(entry)).bytes
+    written.set(entry, bytes)
   }
-  return text
+  return bytes
 }
-
-const decoder = new TextDecoder()
 
 /** The message as plain JSON, references replaced. */
 export function resolved(entry: HistoryEntry): JsonValue {

@@ -24,7 +24,7 @@ export interface ThreadStoreOptions {
   clock: Clock
   ids: Ids
   /** What the projectors of this log fold with, so that nothing is folded twice. */
-  folds?: Pick<Folds, 'at'>
+  folds?: Pick<Folds, 'at' | 'offer'>
   /** Folded threads kept in memory. Default 8,192. */
   capacity?: number
 }
@@ -41,10 +41,11 @@ export class ThreadStore {
   readonly clock: Clock
   readonly ids: Ids
   readonly #capacity: number
-  readonly #folds: Pick<Folds, 'at'> | undefined
+  readonly #folds: Pick<Folds, 'at' | 'offer'> | undefined
   readonly #cache = new Map<StreamKey, Folded>()
   readonly #turns = new Map<StreamKey, Promise<unknown>>()
-  readonly #snapshots = new Map<StreamKey, { version: number; bytes: number }>()
+  /** Size of the last snapshot, and the version at which one was last thought of: serialising a state costs as much as it is long. */
+  readonly #snapshots = new Map<StreamKey, { looked: number; bytes: number }>()
 
   private constructor(options: ThreadStoreOptions) {
     this.backend = options.backend
@@ -94,7 +95,7 @@ export class ThreadStore {
       }
     // What stops a fold that began in a cache is confirmed by one that did not.
     if (!folded || folded.quarantine) return undefined
-    this.#snapshots.set(stream, { version: snapshot.folded.head.version, bytes: snapshot.bytes })
+    this.#snapshots.set(stream, { looked: snapshot.folded.head.version, bytes: snapshot.bytes })
     return folded
   }
 
@@ -130,6 +131,7 @@ export class ThreadStore {
         const decision = decide(state)
         if (!decision || decision.drafts.length === 0) return { state, commit: undefined }
         const commit = this.#encode(stream, folded, decision)
+        this.#folds?.offer(stream, folded)
         const { accepted } = await this.backend.events.append(commit)
         if (accepted) return { state: this.#advance(stream, folded, commit), commit }
       }
@@ -157,13 +159,16 @@ export class ThreadStore {
   async snapshot(stream: StreamKey, force = false): Promise<boolean> {
     const folded = this.#cache.get(stream)
     if (!folded || folded.quarantine) return false
+    const { version } = folded.head
     const last = this.#snapshots.get(stream)
-    const tail = folded.head.version - (last?.version ?? 0)
-    if (!force && tail < SNAPSHOT_EVENTS) return false
+    if (!force && version - (last?.looked ?? 0) < SNAPSHOT_EVENTS) return false
     const bytes = snapshotBytes(folded.state)
-    if (!force && last && bytes.byteLength - last.bytes < last.bytes / 4) return false
+    if (!force && last && bytes.byteLength - last.bytes < last.bytes / 4) {
+      this.#snapshots.set(stream, { ...last, looked: version })
+      return false
+    }
     await this.backend.cache((tx) => writeSnapshot(tx, stream, folded.head, bytes))
-    this.#snapshots.set(stream, { version: folded.head.version, bytes: bytes.byteLength })
+    this.#snapshots.set(stream, { looked: version, bytes: bytes.byteLength })
     return true
   }
 

@@ -51,17 +51,23 @@ test('AppendMap: every version keeps its entries, the first value of a key wins'
 })
 
 describe('sharing', () => {
-  test('pushing onto the newest version costs the same however long the list is', () => {
-    let list = AppendList.of<number>()
-    let map = AppendMap.of<number>()
-    const started = performance.now()
-    for (let i = 0; i < 200_000; i++) {
-      list = list.push(i)
-      map = map.set(`k${i}`, i)
-    }
-    expect(list.at(-1)).toBe(199_999)
-    expect(map.get('k199999')).toBe(199_999)
-    expect(performance.now() - started).toBeLessThan(2000) // copying would be 20 billion moves
+  // Copies of 20 kB and more for each version, if there were any.
+  const VERSIONS = 5_000
+  const MOST_BYTES = VERSIONS * 2_000
+
+  /** Bytes that the versions hold on to which begin at `first`, each made from the one before. */
+  function bytesOf<T>(first: T, next: (version: T, i: number) => T): number {
+    const before = process.memoryUsage().heapUsed
+    const versions = [first]
+    for (let i = 0; i < VERSIONS; i++) versions.push(next(versions[i] as T, i))
+    const after = process.memoryUsage().heapUsed
+    expect(versions).toHaveLength(VERSIONS + 1)
+    return after - before
+  }
+
+  test('versions that follow each other share what they hold', () => {
+    expect(bytesOf(AppendList.of<number>(), (list, i) => list.push(i))).toBeLessThan(MOST_BYTES)
+    expect(bytesOf(AppendMap.of<number>(), (map, i) => map.set(`k${i}`, i))).toBeLessThan(MOST_BYTES)
   })
 
   test('keys of objects are ordinary keys', () => {

@@ -72,6 +72,27 @@ test('whatever parseJson accepts, it accepts again after canonicalJson, unchange
   )
 })
 
+test('a number comes in exactly as it is spelled, or not at all', () => {
+  const spelled = fc.stringMatching(/^-?(0|[1-9][0-9]{0,18})([.][0-9]{1,17})?([eE][+-]?[0-9]{1,3})?$/)
+  const around = fc.constantFrom(['', ''], ['[1,', ']'], ['{"a":{"b":', '}}'], ['["\\\\",', ',"-0"]'])
+  const property = fc.property(spelled, around, (text, [before, after]) => {
+    const number = Number(text)
+    const rounded = Number.isInteger(number) && !Number.isSafeInteger(number) && (Math.abs(number) < 1e21 || !/[eE]/.test(text))
+    const refused = !Number.isFinite(number) || rounded
+    let value: unknown
+    try {
+      value = parseJson(`${before}${text}${after}`)
+    } catch (error) {
+      expect(isThreadlogError(error, 'json_invalid')).toBe(true)
+      expect(refused).toBe(true)
+      return
+    }
+    expect(refused).toBe(false)
+    expect(value).toStrictEqual(JSON.parse(`${before}${number === 0 ? 0 : text}${after}`))
+  })
+  fc.assert(property, { numRuns: 2000 })
+})
+
 test('any text parses or is refused as json_invalid', () => {
   const almost = fc.oneof(
     fc.string(),

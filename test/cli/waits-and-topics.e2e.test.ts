@@ -56,6 +56,17 @@ describe('waits and wait', () => {
     expect((await cli('waits', '--due', '1m', '-o', 'jsonl')).out).toBe('')
   })
 
+  test('list the oldest first', async () => {
+    const { refund, payout, question, hostile } = shop.waits
+    const listed = async (...more: string[]) =>
+      (await cli('waits', '-o', 'jsonl', ...more)).out
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).id)
+    expect(await listed()).toEqual([refund, payout, question, hostile])
+    expect(await listed('--limit', '2')).toEqual([refund, payout])
+  })
+
   test('show one wait, also by the beginning of its id', async () => {
     const { out, code } = await cli('wait', shop.waits.refund.slice(0, 10))
     expect(out).toContain('arguments   {"cents":4200,"order":"991"}')

@@ -126,7 +126,7 @@ describe('two members', () => {
     const store = await ThreadStore.open({ backend, clock: systemClock, ids: rig.store.ids })
     const threads = await Promise.all(upTo(50).map(() => rig.thread()))
     rig.start()
-    const second = rig.start({ backend, store, maxInFlight: 11 })
+    const second = rig.start({ backend, store })
     for (let sent = 0; sent < 1000; sent += 100) {
       await rig.send(...upTo(100).map((i) => payout(threads[(sent + i) % 50]!, i % 4)))
       await systemClock.sleep(10)

@@ -3,6 +3,7 @@ import { decodeReceipt, type Receipt, validatorsOf } from '../../src/continuatio
 import { type Intake, type IntakeOptions, startIntake } from '../../src/engine/intake.ts'
 import type { LogBackend, TopicRecord, Topics } from '../../src/log/index.ts'
 import type { ThreadStore } from '../../src/projections/index.ts'
+import { HANG_MS } from '../support/hang.ts'
 import { type BuiltThread, memoryStore, suspendedThread, TestLookup, type WaitSpec } from '../support/threads.ts'
 
 /** A memory log, threads on it, and a hand on topic `results`. */
@@ -57,9 +58,9 @@ export class IntakeRig {
 
   verdicts = async (): Promise<string[]> => (await this.receipts()).map((receipt) => receipt.verdict)
 
-  /** Resolves when `n` receipts are there; fails after five seconds. */
+  /** Resolves when `n` receipts are there; fails when nothing more can be hoped for. */
   async until(n: number): Promise<Receipt[]> {
-    for (const deadline = performance.now() + 5000; ; ) {
+    for (const deadline = performance.now() + HANG_MS; ; ) {
       const receipts = await this.receipts()
       if (receipts.length >= n) return receipts
       if (performance.now() > deadline) throw new Error(`${receipts.length} receipts instead of ${n}`)

@@ -10,6 +10,7 @@ import {
   ZERO_HASH,
 } from '../../src/events/index.ts'
 import { goldenMeta as meta, sample } from '../support/golden-events.ts'
+import { ends } from '../support/hang.ts'
 
 const armed: EventDraft = { type: 'continuation.armed/1', data: { continuation_id: 'c-1', revision: 1 } }
 const written = (value: Payload): EventDraft => ({
@@ -252,12 +253,10 @@ describe('refusals of decodeEvent', () => {
     ['2^40 items', [0x80, 0x80, 0x80, 0x80, 0x80, 0x40]],
     ['a block of −2^40 items', [0xff, 0xff, 0xff, 0xff, 0xff, 0x3f, 0x02]],
     ['an endless number', Array(300).fill(0x80)],
-  ])('a list that claims %s is refused at once', (_name, size) => {
+  ])('a list that claims %s is refused, however long it would take to read', (_name, size) => {
     const draft: EventDraft = { type: 'run.suspended/1', data: { run_id: 'r', batch: [] } }
     const whole = only(draft).bytes
-    const started = performance.now()
-    expect(decodeRefusal(Uint8Array.from([...whole.subarray(0, -1), ...size]))).toBe('body')
-    expect(performance.now() - started).toBeLessThan(100)
+    expect(ends(() => decodeRefusal(Uint8Array.from([...whole.subarray(0, -1), ...size])))).toBe('body')
   })
 
   test('an enum symbol this build does not know is no symbol', () => {

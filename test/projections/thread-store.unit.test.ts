@@ -276,6 +276,24 @@ describe('snapshots', () => {
     expect(await store.snapshot('0'.repeat(64), true)).toBe(false)
   })
 
+  it('are thought of once in many events, for a state is long', async () => {
+    const script = new ThreadScript('long_2').open()
+    const store = await open()
+    const add = async (...ids: number[]) => {
+      const from = script.commits.length
+      for (const id of ids) script.add(note(id))
+      await fill(script.commits.slice(from))
+      await store.load(script.stream)
+      return store.snapshot(script.stream)
+    }
+    await fill(script.commits)
+    const many = Array.from({ length: 64 }, (_, i) => i)
+    expect(await add(...many.map(() => 1))).toBe(true)
+    expect(await add(...many.map(() => 1))).toBe(false)
+    expect(await add(...many.slice(1))).toBe(false)
+    expect(await add(1)).toBe(true)
+  })
+
   it.each([
     ['of another fold version', () => change('UPDATE snapshots SET fold_version = ?', FOLD_VERSION + 1)],
     ['whose hash the log does not have', () => change('UPDATE snapshots SET hash = ?', 'e'.repeat(64))],

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { listWaits, type WaitRow, waitById } from '../../projections/index.ts'
+import { listWaits, type WaitRow } from '../../projections/index.ts'
 import { followEvents } from '../follow.ts'
 import { counted, parseDuration } from '../format.ts'
 import { looking } from '../logs.ts'
@@ -28,7 +28,9 @@ export function waitsCommand(program: Command, session: Session): void {
   const command = program
     .command('waits')
     .summary('list what threads wait for')
-    .description('Lists waits: approvals, questions and calls answered from outside. Without --status only those still open.')
+    .description(
+      'Lists waits, oldest first: approvals, questions and calls answered from outside. Without --status only those still open.',
+    )
     .addOption(new Option('--kind <kind>', 'only waits of this kind').choices(KINDS))
     .option('--provider <provider>', 'only waits this provider answers')
     .option('--app <application>', 'only waits of this application')
@@ -61,8 +63,8 @@ export function waitsCommand(program: Command, session: Session): void {
       const told = new Set(shown.map((row) => row.continuation_id))
       for await (const { event } of news) {
         if (event?.type !== 'continuation.armed/1' || told.has(event.data.continuation_id)) continue
-        const row = waitById(backend.tables, event.data.continuation_id)
-        if (row && isWanted(row, filter)) await context.record(waitRowJson(row))
+        const [row] = listWaits(backend.tables, { ...filter, continuationId: event.data.continuation_id })
+        if (row) await context.record(waitRowJson(row))
       }
     })
   })
@@ -96,12 +98,3 @@ const filterOf = (o: Options, now: number): Filter => ({
   status: o.status,
   dueBefore: o.due === undefined ? undefined : now + o.due,
 })
-
-const isWanted = (row: WaitRow, f: Filter): boolean =>
-  (f.application === undefined || row.application === f.application) &&
-  (f.user === undefined || row.user === f.user) &&
-  (f.thread === undefined || row.thread === f.thread) &&
-  (f.provider === undefined || row.provider === f.provider) &&
-  (f.kind === undefined || row.kind === f.kind) &&
-  (f.status === 'any' || row.status === f.status) &&
-  (f.dueBefore === undefined || (row.deadline !== null && row.deadline <= f.dueBefore))

@@ -49,7 +49,8 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<LogBackend
     await events.install(projectors.filter((projector) => !projector.publishes))
     const publishing = projectors.filter((projector) => projector.publishes)
     if (publishing.length === 0) return
-    if (publisher) throw reject('projectors_installed', 'The projectors that publish are installed already.', { path: 'projectors' })
+    if (publisher)
+      throw reject('projectors_installed', 'The projectors that publish are installed already.', { path: 'projectors' })
     publisher = new Publisher({
       connection: events.connection,
       store: events.store,

@@ -197,7 +197,8 @@ export class DirectReader {
       for (const { partitions: answers } of responses)
         for (const { partition, offset } of answers) found.set(partition, BigInt(offset))
     }
-    if (found.size < partitions.length) throw Object.assign(new Error('not all partitions answered'), { type: 'LEADER_NOT_AVAILABLE' })
+    if (found.size < partitions.length)
+      throw Object.assign(new Error('not all partitions answered'), { type: 'LEADER_NOT_AVAILABLE' })
     return found
   }
 

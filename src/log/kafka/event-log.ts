@@ -142,7 +142,9 @@ export class KafkaEventLog implements EventLog {
   #idAt(partition: number, offset: bigint): number | undefined {
     const sql = 'SELECT min(id) AS id FROM events WHERE place >= ? AND place < ?'
     const { connection } = this.#parts
-    const row = connection.look(() => connection.get<{ id: number | null }>(sql, placeOf(partition, offset), placeOf(partition + 1, 0)))
+    const row = connection.look(() =>
+      connection.get<{ id: number | null }>(sql, placeOf(partition, offset), placeOf(partition + 1, 0)),
+    )
     return row?.id ?? undefined
   }
 

@@ -70,7 +70,9 @@ export async function openKafkaEvents(options: KafkaEventsOptions): Promise<Kafk
   } catch (error) {
     connection?.close()
     await reader.close()
-    throw connection && !isThreadlogError(error) ? translate(translateSql(error, connection.file), topic) : translate(error, topic)
+    throw connection && !isThreadlogError(error)
+      ? translate(translateSql(error, connection.file), topic)
+      : translate(error, topic)
   }
 }
 
@@ -97,7 +99,16 @@ interface Parts {
   onTrouble(trouble: unknown): void
 }
 
-async function assemble({ kafka, topic, partitions, cluster, prefix, connection, reader, onTrouble }: Parts): Promise<KafkaEvents> {
+async function assemble({
+  kafka,
+  topic,
+  partitions,
+  cluster,
+  prefix,
+  connection,
+  reader,
+  onTrouble,
+}: Parts): Promise<KafkaEvents> {
   const heads = new Heads(connection)
   const store = new EventStore(connection, heads)
   // Records of the edges are published by who owns the partition, not by every replica.

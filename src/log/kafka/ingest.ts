@@ -128,7 +128,13 @@ export class Ingest implements Participant {
     }
     const read = next > before.read ? next : before.read
     const first = open?.records[0]
-    const reading: Reading = { read, open, voids, last, next: first ? BigInt(first.offset) : read > before.next ? read : before.next }
+    const reading: Reading = {
+      read,
+      open,
+      voids,
+      last,
+      next: first ? BigInt(first.offset) : read > before.next ? read : before.next,
+    }
     this.#save(partition, reading)
   }
 
@@ -213,4 +219,3 @@ function readEvent(
     }
   }
 }
-

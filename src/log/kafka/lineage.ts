@@ -26,10 +26,14 @@ export async function probeLineage(
   for (const [node] of await reader.byLeader([{ topic, partition }])) {
     const [answer] = await reader.fetch(node, [{ topic, partition, offset: last.offset }], PROBE)
     const record = answer?.records[0]
-    if (!record || answer.errorCode !== 0) throw Object.assign(new Error('the partition was not read'), { type: 'LEADER_NOT_AVAILABLE' })
+    if (!record || answer.errorCode !== 0)
+      throw Object.assign(new Error('the partition was not read'), { type: 'LEADER_NOT_AVAILABLE' })
     if (record.offset === last.offset && bodyHash(record.value) === last.hash) return undefined
   }
-  return stopped('log_changed', 'Another record stands where the last one was read.', path, { ...facts, last: String(last.offset) })
+  return stopped('log_changed', 'Another record stands where the last one was read.', path, {
+    ...facts,
+    last: String(last.offset),
+  })
 }
 
 const offsetOf = async (reader: DirectReader, topic: string, partition: number, which: 'first' | 'end'): Promise<bigint> =>

@@ -49,7 +49,10 @@ export class KafkaOwners implements Owners {
   async register(): Promise<void> {
     await this.#tell(false)
     // A sign that fails is made good by the next.
-    this.#timer = setInterval(() => void this.#tell(false).catch((error: unknown) => this.#o.onTrouble?.(error)), RENEW_MS).unref()
+    this.#timer = setInterval(
+      () => void this.#tell(false).catch((error: unknown) => this.#o.onTrouble?.(error)),
+      RENEW_MS,
+    ).unref()
   }
 
   async isDead(owner: string): Promise<boolean> {
@@ -76,7 +79,11 @@ export class KafkaOwners implements Owners {
     const value = JSON.stringify({ owner: this.self, pid, host, start_time: startTime, gone })
     try {
       this.#producer ??= await this.#connect()
-      await this.#producer.send({ topic: this.#o.topic, acks: -1, messages: [{ partition: 0, key: `owner:${this.self}`, value }] })
+      await this.#producer.send({
+        topic: this.#o.topic,
+        acks: -1,
+        messages: [{ partition: 0, key: `owner:${this.self}`, value }],
+      })
     } catch (error) {
       void this.#producer?.disconnect().catch(() => {})
       this.#producer = undefined

@@ -3,7 +3,7 @@ import type { StreamKey } from '../../events/index.ts'
 import type { Projector, ProjectorTx, RecordedEvent, SqlValue, TopicName, TopicRecord } from '../ports.ts'
 import type { Connection } from '../sqlite/connection.ts'
 import type { EventStore } from '../sqlite/event-store.ts'
-import { type EventRow, fromRow, keyText, placeOf } from '../sqlite/records.ts'
+import { fromRow, placeOf, type StoredEvent } from '../sqlite/records.ts'
 import type { Wakeups } from '../sqlite/wakeups.ts'
 import { pause } from './sender.ts'
 import type { KafkaTopics } from './topics.ts'
@@ -24,7 +24,7 @@ export const PUBLISHER = 'publisher'
 /** Events of one transaction, about. */
 const EVENTS = 256
 
-const NEXT = `SELECT e.id, s.key, e.version, e.value, e.place FROM events e JOIN streams s ON s.id = e.stream
+const NEXT = `SELECT e.id, e.version, e.value, e.place, lower(hex(s.key)) FROM events e JOIN streams s ON s.id = e.stream
   WHERE e.place >= ? AND e.place < ? ORDER BY e.place LIMIT ?`
 
 /**
@@ -80,8 +80,8 @@ export class Publisher {
   #next(partition: number, from: bigint): RecordedEvent[] {
     const { connection } = this.#o
     const range = [placeOf(partition, from), placeOf(partition + 1, 0)] as const
-    const rows = connection.look(() => connection.all<EventRow & { key: Uint8Array }>(NEXT, ...range, EVENTS))
-    const events = rows.map((row) => fromRow(keyText(row.key), row))
+    const rows = connection.look(() => connection.lists<[...StoredEvent, key: StreamKey]>(NEXT, ...range, EVENTS))
+    const events = rows.map(([id, version, value, place, key]) => fromRow(key, [id, version, value, place]))
     if (rows.length < EVENTS) return events
     // The last commit of a full page may go on behind it.
     const last = events.at(-1)?.event?.commit

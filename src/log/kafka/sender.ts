@@ -99,7 +99,8 @@ export class Sender {
       } catch (error) {
         await this.#discard()
         if (isKind(error, ...TOO_LARGE)) return this.#separately(round)
-        if (isHopeless(error) || (failures === 0 && isKind(error, ...MISSING))) return refuse(round, translate(error, this.#o.topic))
+        if (isHopeless(error) || (failures === 0 && isKind(error, ...MISSING)))
+          return refuse(round, translate(error, this.#o.topic))
         this.#o.onTrouble?.(translate(error, this.#o.topic))
         await pause(failures, this.#stop.signal)
       }

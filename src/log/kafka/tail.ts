@@ -128,12 +128,15 @@ export class TopicTail {
   async #outOfRange(partition: number): Promise<void> {
     const at = this.#next.get(partition) ?? 0n
     const [first, end] = await Promise.all(
-      (['first', 'end'] as const).map(async (which) => (await this.#reader.offsets(this.#o.topic, [partition], which)).get(partition)!),
+      (['first', 'end'] as const).map(
+        async (which) => (await this.#reader.offsets(this.#o.topic, [partition], which)).get(partition)!,
+      ),
     )
     const details = { partition, wanted: String(at), first: String(first), end: String(end) }
     const path = `${this.#o.topic}[${partition}]`
     if (at < first!) this.#give(partition, stopped('log_gap', 'The log no longer has the records that come next.', path, details))
-    else if (at > end!) this.#give(partition, stopped('log_truncated', 'The log is shorter than what was read of it.', path, details))
+    else if (at > end!)
+      this.#give(partition, stopped('log_truncated', 'The log is shorter than what was read of it.', path, details))
     // Otherwise it was a passing state of the broker, and the next fetch says so.
   }
 

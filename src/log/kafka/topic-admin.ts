@@ -24,7 +24,10 @@ export interface TopicLayout {
 }
 
 /** Makes the topics that are missing; leaves the others as they are. Returns the full names of those made. */
-export function createTopics(kafka: Kafka, { prefix, partitions = DEFAULT_PARTITIONS, replication }: TopicLayout): Promise<string[]> {
+export function createTopics(
+  kafka: Kafka,
+  { prefix, partitions = DEFAULT_PARTITIONS, replication }: TopicLayout,
+): Promise<string[]> {
   return withAdmin(kafka, prefix, async (admin) => {
     const { brokers } = await admin.describeCluster()
     const copies = replication ?? Math.min(3, brokers.length)
@@ -69,7 +72,9 @@ async function haveLeaders(admin: Admin, topics: string[]): Promise<void> {
 export function checkTopics(kafka: Kafka, { prefix, partitions }: TopicLayout): Promise<TopicFinding[]> {
   return withAdmin(kafka, prefix, async (admin) => {
     const existing = new Set(await admin.listTopics())
-    const [missing, present] = [false, true].map((there) => TOPIC_NAMES.filter((topic) => existing.has(topicName(prefix, topic)) === there))
+    const [missing, present] = [false, true].map((there) =>
+      TOPIC_NAMES.filter((topic) => existing.has(topicName(prefix, topic)) === there),
+    )
     const findings = missing!.map((topic) => missingTopic(topicName(prefix, topic)))
     if (present!.length === 0) return findings
     return [...findings, ...(await layoutOf(admin, prefix, present!, partitions)), ...(await settingsOf(admin, prefix, present!))]
@@ -105,10 +110,16 @@ const missingTopic = (topic: string): TopicFinding => ({
   because: 'the topic does not exist',
 })
 
-async function layoutOf(admin: Admin, prefix: string, present: readonly KafkaTopic[], wanted: number | undefined): Promise<TopicFinding[]> {
+async function layoutOf(
+  admin: Admin,
+  prefix: string,
+  present: readonly KafkaTopic[],
+  wanted: number | undefined,
+): Promise<TopicFinding[]> {
   const { topics } = await admin.fetchTopicMetadata({ topics: present.map((topic) => topicName(prefix, topic)) })
   const { brokers } = await admin.describeCluster()
-  const expected = wanted ?? topics.find(({ name }) => name === topicName(prefix, 'events'))?.partitions.length ?? DEFAULT_PARTITIONS
+  const expected =
+    wanted ?? topics.find(({ name }) => name === topicName(prefix, 'events'))?.partitions.length ?? DEFAULT_PARTITIONS
   const findings: TopicFinding[] = []
   for (const { name: topic, partitions } of topics) {
     if (partitions.length !== expected)

@@ -71,12 +71,10 @@ export const SETTINGS: Readonly<Record<KafkaTopic, readonly Setting[]>> = {
   requests: edge,
   results: edge,
   receipts: edge,
-  checkpoints: [
-    is('cleanup.policy', 'compact', 'warning', 'old checkpoints would be kept, or new ones lost'),
-    room('warning'),
+  checkpoints: [is('cleanup.policy', 'compact', 'warning', 'old checkpoints would be kept, or new ones lost'), room('warning')],
+  content: [
+    is('cleanup.policy', 'delete', 'error', 'chunks would be removed'),
+    is('retention.ms', '-1', 'error', 'content would be deleted by age'),
   ],
-  content: [is('cleanup.policy', 'delete', 'error', 'chunks would be removed'), is('retention.ms', '-1', 'error', 'content would be deleted by age')],
-  commands: [
-    { ...is('retention.ms', String(DAY_MS), 'warning', ''), accepts: () => true },
-  ],
+  commands: [{ ...is('retention.ms', String(DAY_MS), 'warning', ''), accepts: () => true }],
 }

@@ -124,11 +124,16 @@ export class KafkaTopics implements Topics {
     options: { group?: string; from?: Positions; signal?: AbortSignal },
   ): AsyncGenerator<Delivery[]> {
     if (this.#stop.signal.aborted) throw closed()
-    const subscription = new Subscription(this.#o, this.#reader, { topic, name: this.#name(topic) }, {
-      group: options.group,
-      saved: async () => (options.group === undefined ? new Map() : this.progress(topic, options.group)),
-      from: options.from,
-    })
+    const subscription = new Subscription(
+      this.#o,
+      this.#reader,
+      { topic, name: this.#name(topic) },
+      {
+        group: options.group,
+        saved: async () => (options.group === undefined ? new Map() : this.progress(topic, options.group)),
+        from: options.from,
+      },
+    )
     this.#subscriptions.add(subscription)
     try {
       const signal = options.signal ? AbortSignal.any([options.signal, this.#stop.signal]) : this.#stop.signal

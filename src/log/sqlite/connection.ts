@@ -16,6 +16,8 @@ export class Connection implements Sql {
   readonly #db: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
   #closed = false
+  /** The data version while nothing else was read; see {@link dataVersion}. */
+  #version: number | undefined
 
   constructor(db: DatabaseSync, file: string, busyTimeoutMs: number) {
     this.#db = db
@@ -32,10 +34,12 @@ export class Connection implements Sql {
   }
 
   exec(sql: string): void {
+    this.#version = undefined
     this.#db.exec(sql)
   }
 
   prepare(sql: string): StatementSync {
+    this.#version = undefined
     let statement = this.#statements.get(sql)
     if (statement === undefined) {
       if (this.#statements.size >= MAX_STATEMENTS) this.#statements.delete(this.#statements.keys().next().value as string)
@@ -52,13 +56,31 @@ export class Connection implements Sql {
     return this.prepare(sql).all(...values) as Row[]
   }
 
+  /** As {@link all}, each row a list of its columns: half the cost where rows are many. A text asked this way is asked no other way. */
+  lists<Row extends unknown[]>(sql: string, ...values: SqlValue[]): Row[] {
+    const statement = this.prepare(sql)
+    statement.setReturnArrays(true)
+    return statement.all(...values) as unknown[] as Row[]
+  }
+
   get<Row = Record<string, SqlValue>>(sql: string, ...values: SqlValue[]): Row | undefined {
     return this.prepare(sql).get(...values) as Row | undefined
   }
 
-  /** Changes whenever another connection, of any process, has committed; own commits do not change it. */
+  /**
+   * Changes whenever another connection, of any process, has committed; own commits do not change it. Who asks in the same stretch of
+   * microtasks gets the same answer, for they were all waiting when the file was asked, until this connection reads anything else: what
+   * that shows may be newer, and nobody who has seen it may be told that nothing has changed.
+   */
   dataVersion(): number {
-    return (this.prepare('PRAGMA data_version').get() as { data_version: number }).data_version
+    if (this.#version !== undefined) return this.#version
+    const { data_version: version } = this.prepare('PRAGMA data_version').get() as { data_version: number }
+    queueMicrotask(this.#forget)
+    return (this.#version = version)
+  }
+
+  readonly #forget = () => {
+    this.#version = undefined
   }
 
   /** Reads at once. @throws ThreadlogError `log_busy`, `log_closed`, … */

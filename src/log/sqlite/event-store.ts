@@ -4,7 +4,7 @@ import type { Appended, RecordedEvent, StreamHead } from '../ports.ts'
 import type { Connection } from './connection.ts'
 import type { Heads, StoredHead } from './heads.ts'
 import { Recent } from './recent.ts'
-import { bodyHash, type EventRow, fromRow, keyBytes, keyText, positionOf } from './records.ts'
+import { bodyHash, type EventRow, fromRow, keyBytes, positionOf, type StoredEvent } from './records.ts'
 import type { Participant } from './writer.ts'
 
 /** Bytes of event values one page of a read aims at. */
@@ -122,7 +122,11 @@ export class EventStore implements Participant {
   }
 
   #at(sid: number, version: number): EventRow | undefined {
-    return this.#connection.get<EventRow>('SELECT id, version, value, place FROM events WHERE stream = ? AND version = ?', sid, version)
+    return this.#connection.get<EventRow>(
+      'SELECT id, version, value, place FROM events WHERE stream = ? AND version = ?',
+      sid,
+      version,
+    )
   }
 
   #newStream(stream: StreamKey): number {
@@ -141,7 +145,7 @@ export class EventStore implements Participant {
 
   /** One page of a stream's events with version above `after`; `limit` rows, see {@link nextLimit}. */
   page(stream: StreamKey, after: number, limit: number): RecordedEvent[] {
-    const rows = this.#connection.all<EventRow>(
+    const rows = this.#connection.lists<StoredEvent>(
       `SELECT e.id, e.version, e.value, e.place FROM streams s JOIN events e ON e.stream = s.id
         WHERE s.key = ? AND e.version > ? ORDER BY e.version LIMIT ?`,
       keyBytes(stream),
@@ -155,13 +159,16 @@ export class EventStore implements Participant {
   slice(id: number, limit: number): Slice {
     const recent = this.#recent.from(id, limit)
     if (recent !== undefined) return { events: recent, next: id + recent.length }
-    const rows = this.#connection.all<EventRow & { key: Uint8Array }>(
-      `SELECT e.id, s.key, e.version, e.value, e.place FROM events e JOIN streams s ON s.id = e.stream
+    // Since the last transaction of this process nobody else has written: its end is the end of the log.
+    if (id >= this.#committedNext && this.#dataVersion === this.#connection.dataVersion()) return { events: [], next: id }
+    const rows = this.#connection.lists<[...StoredEvent, key: StreamKey]>(
+      `SELECT e.id, e.version, e.value, e.place, lower(hex(s.key)) FROM events e JOIN streams s ON s.id = e.stream
         WHERE e.id >= ? ORDER BY e.id LIMIT ?`,
       id,
       limit,
     )
-    return { events: rows.map((row) => fromRow(keyText(row.key), row)), next: (rows.at(-1)?.id ?? id - 1) + 1 }
+    const events = rows.map(([id, version, value, place, key]) => fromRow(key, [id, version, value, place]))
+    return { events, next: (rows.at(-1)?.[0] ?? id - 1) + 1 }
   }
 
   /** `events.id` of the next event stored in this transaction. */

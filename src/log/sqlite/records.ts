@@ -16,6 +16,9 @@ export interface EventRow {
   place: number | null
 }
 
+/** The columns of a stored event, in this order. */
+export type StoredEvent = [id: number, version: number, value: Uint8Array, place: number | null]
+
 /** Offsets of one partition below this fit in a place. */
 const OFFSETS = 2 ** 40
 
@@ -30,8 +33,6 @@ export const positionOf = ({ id, place }: { id: number; place: number | null }):
 
 export const keyBytes = (stream: StreamKey): Uint8Array => Buffer.from(stream, 'hex')
 
-export const keyText = (key: Uint8Array): StreamKey => Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('hex')
-
 /** SQLite holds in a BLOB column whatever it is given: what somebody wrote there by hand as text is bytes that are no event. */
 const bytesOf = (value: unknown): Uint8Array => (value instanceof Uint8Array ? value : Buffer.from(String(value)))
 
@@ -39,18 +40,19 @@ const bytesOf = (value: unknown): Uint8Array => (value instanceof Uint8Array ? v
 export const bodyHash = (value: Uint8Array): string => sha256Hex(bytesOf(value).subarray(FRAMING))
 
 /** A stored row as the port shows it. A row this build cannot decode, or that stands where it does not belong, carries a defect. */
-export function fromRow(stream: StreamKey, row: EventRow): RecordedEvent {
-  const bytes = bytesOf(row.value)
-  const place = { stream, version: row.version, position: positionOf(row), bytes }
+export function fromRow(stream: StreamKey, [id, version, value, place]: StoredEvent): RecordedEvent {
+  const bytes = bytesOf(value)
+  const position = positionOf({ id, place })
   let event: LogEvent
   try {
-    event = decodeEvent(bytes)
+    event = decodeEvent(bytes, true)
   } catch (error) {
-    return { ...place, hash: bodyHash(bytes), defect: defectOf(error) }
+    return { stream, version, hash: bodyHash(bytes), position, bytes, defect: defectOf(error) }
   }
-  if (event.stream === stream && event.version === row.version) return { ...place, hash: event.hash, event }
+  const { hash } = event
+  if (event.stream === stream && event.version === version) return { stream, version, hash, position, bytes, event }
   const message = 'The event names another stream or version than the place it stands at.'
-  return { ...place, hash: event.hash, defect: { code: 'event_misplaced', message } }
+  return { stream, version, hash, position, bytes, defect: { code: 'event_misplaced', message } }
 }
 
 function defectOf(error: unknown): { code: string; message: string } {

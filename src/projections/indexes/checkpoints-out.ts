@@ -1,11 +1,11 @@
 import { type JsonObject, sha256Hex } from '../../base/index.ts'
-import { eventId, type LogEvent, threadName } from '../../events/index.ts'
+import { type EventType, eventId, type LogEvent, threadName } from '../../events/index.ts'
 import type { Projector, TopicRecord } from '../../log/index.ts'
-import { harnessStateText } from '../harness-state.ts'
 import { SNAPSHOTS } from '../snapshot-table.ts'
 import type { ThreadIdentity, ThreadState } from '../state.ts'
+import { stateDigest, statePieces } from '../state-text.ts'
 import { Folds, type Step } from './steps.ts'
-import { pendingWaits } from './thread-row.ts'
+import { ENDS, pendingWaits } from './thread-row.ts'
 
 /** Largest state that travels inside its checkpoint, in bytes of canonical JSON. */
 export const INLINE_STATE = 65_536
@@ -31,12 +31,7 @@ export function checkpointsOut(folds: Folds = new Folds()): Projector {
   }
 }
 
-const STATUS: Record<string, CheckpointStatus> = {
-  'run.suspended/1': 'suspended',
-  'run.completed/1': 'completed',
-  'run.failed/1': 'failed',
-  'run.cancelled/1': 'cancelled',
-}
+const STATUS: Partial<Record<EventType, CheckpointStatus>> = { 'run.suspended/1': 'suspended', ...ENDS }
 
 export type CheckpointStatus = 'suspended' | 'completed' | 'failed' | 'cancelled'
 
@@ -91,9 +86,7 @@ export function checkpointRecord({ event, step }: Boundary): TopicRecord | undef
   const { identity } = state
   const { hash, version, position } = step.record
   if (!identity) return undefined
-  const text = stateText(state)
-  if (text === undefined) return undefined
-  const record: Omit<CheckpointRecord, 'state'> = {
+  const first: Omit<CheckpointRecord, keyof Rest | 'state_digest' | 'state'> = {
     application_id: identity.application,
     user_id: identity.user,
     thread_id: identity.thread,
@@ -104,28 +97,36 @@ export function checkpointRecord({ event, step }: Boundary): TopicRecord | undef
     invocation_id: invocationOf(state, event.data.run_id),
     status: STATUS[event.type] as CheckpointStatus,
     time: event.time,
-    state_digest: sha256Hex(text),
+  }
+  const rest: Rest = {
     position: { partition: position.partition, offset: String(position.offset) },
     waits: pendingWaits(state),
   }
-  return { key: identity.stream, value: withState(record, text), headers: cloudEvent(identity, event) }
+  const value = withState(first, rest, state)
+  return value && { key: identity.stream, value, headers: cloudEvent(identity, event) }
 }
 
-/** The state is serialised once, for its digest, its size and its place in the record. */
-function withState(record: object, text: string): Uint8Array {
-  const encoder = new TextEncoder()
-  const inline = Buffer.byteLength(text) <= INLINE_STATE
-  return encoder.encode(`${JSON.stringify(record).slice(0, -1)},"state":${inline ? text : 'null'}}`)
-}
+type Rest = Pick<CheckpointRecord, 'position' | 'waits'>
 
-function stateText(state: ThreadState): string | undefined {
+/** The record as JSON, the state last: its text is put down once, and its digest taken from there. */
+function withState(first: object, rest: Rest, state: ThreadState): Uint8Array | undefined {
+  const before = `${JSON.stringify(first).slice(0, -1)},"state_digest":"`
+  const behind = `",${JSON.stringify(rest).slice(1, -1)},"state":`
   try {
-    return harnessStateText(state)
+    const pieces = statePieces(state, INLINE_STATE)
+    if (!pieces) return Buffer.from(`${before}${stateDigest(state)}${behind}null}`)
+    const head = Buffer.from(`${before}${NO_DIGEST}${behind}`)
+    const value = Buffer.concat([head, ...pieces, END])
+    value.write(sha256Hex(value.subarray(head.byteLength, -1)), Buffer.byteLength(before), 'latin1')
+    return value
   } catch {
     // Messages no version of the wire form can hold: the thread has no checkpoint, and loading it says why.
     return undefined
   }
 }
+
+const NO_DIGEST = '0'.repeat(64)
+const END = Buffer.from('}')
 
 const invocationOf = (state: ThreadState, runId: string): string =>
   state.runs.get(runId)?.invocationId ?? (state.run?.runId === runId ? state.run.invocationId : runId)

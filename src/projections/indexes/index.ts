@@ -6,7 +6,16 @@ import { threadsIndex } from './threads-index.ts'
 import { waitsIndex } from './waits-index.ts'
 
 export { type CheckpointRecord, type CheckpointStatus, checkpointsOut, INLINE_STATE } from './checkpoints-out.ts'
-export { findThread, listThreads, listWaits, type ThreadFilter, type WaitFilter, waitByExternalId, waitById } from './queries.ts'
+export {
+  findThread,
+  listThreads,
+  listWaits,
+  type ThreadFilter,
+  type WaitFilter,
+  waitByExternalId,
+  waitById,
+  waitPlace,
+} from './queries.ts'
 export { type RequestRecord, requestsOut } from './requests-out.ts'
 export { Folds } from './steps.ts'
 export { dueWaits, requestedThreads, resolvedThreads, runningThreads, type SweepPage } from './sweeps.ts'

@@ -73,15 +73,16 @@ export interface WaitFilter {
   kind?: WaitRow['kind']
   /** Default `pending`. */
   status?: WaitStatus | 'any'
+  continuationId?: string
   /** Epoch milliseconds: only waits whose deadline is at or before it. */
   dueBefore?: number
   /** Default 100. */
   limit?: number
-  /** `continuation_id` of the last row of the page before. */
-  after?: string
+  /** `id` of the last row of the page before. */
+  after?: number
 }
 
-/** Waits in the order of their ids: ids are random, so pages stay stable while waits come and go. */
+/** Waits in the order of the log, oldest first: pages stay stable while waits come and go. */
 export function listWaits(sql: Sql, filter: WaitFilter = {}): WaitRow[] {
   const where = conditions()
   const { application, user, thread, status = 'pending' } = filter
@@ -94,16 +95,17 @@ export function listWaits(sql: Sql, filter: WaitFilter = {}): WaitRow[] {
   if (application !== undefined) where.add('application = ?', application)
   if (user !== undefined) where.add('user = ?', user)
   if (thread !== undefined) where.add('thread = ?', thread)
+  if (filter.continuationId !== undefined) where.add('continuation_id = ?', filter.continuationId)
   if (filter.provider !== undefined) where.add('provider = ?', filter.provider)
   if (filter.kind !== undefined) where.add('kind = ?', filter.kind)
   if (filter.dueBefore !== undefined) where.add('deadline <= ?', filter.dueBefore)
-  if (filter.after !== undefined) where.add('continuation_id > ?', filter.after)
-  return sql.all<WaitRow>(
-    `SELECT * FROM waits ${where.text()} ORDER BY continuation_id LIMIT ?`,
-    ...where.values,
-    filter.limit ?? 100,
-  )
+  if (filter.after !== undefined) where.add('id > ?', filter.after)
+  return sql.all<WaitRow>(`SELECT * FROM waits ${where.text()} ORDER BY id LIMIT ?`, ...where.values, filter.limit ?? 100)
 }
+
+/** Where a wait of any status stands. */
+export const waitPlace = (sql: Sql, continuationId: string): Pick<WaitRow, 'stream' | 'continuation_id'> | undefined =>
+  sql.get('SELECT stream, continuation_id FROM waits WHERE continuation_id = ?', continuationId)
 
 /** One wait of any status. */
 export const waitById = (sql: Sql, continuationId: string): WaitRow | undefined =>

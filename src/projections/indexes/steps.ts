@@ -47,6 +47,12 @@ export class Folds {
     return after?.head.hash === hash ? after : undefined
   }
 
+  /** A fold that somebody else has made: what comes next goes on from it, so a thread seen first is not read again. */
+  offer(stream: StreamKey, folded: Folded): void {
+    if (this.#entries.get(stream)?.result.after.head.hash === folded.head.hash) return
+    this.#keep(stream, { records: [], before: folded, result: { stream, steps: [], after: folded, refolded: false } })
+  }
+
   /** The steps of each thread in `events`. */
   steps(tx: ProjectorTx, events: readonly RecordedEvent[]): ThreadSteps[] {
     return [...groupByStream(events)].map(([stream, records]) => this.#thread(tx, stream, records))
@@ -58,10 +64,14 @@ export class Folds {
     const first = records[0] as RecordedEvent
     const before = [known?.result.after, known?.before].find((folded) => folded && continues(folded, first)) ?? load(tx, first)
     const result = walk(tx, stream, records, before)
-    this.#entries.delete(stream)
-    this.#entries.set(stream, { records, before, result })
-    if (this.#entries.size > this.#capacity) this.#entries.delete(this.#entries.keys().next().value as StreamKey)
+    this.#keep(stream, { records, before, result })
     return result
+  }
+
+  #keep(stream: StreamKey, entry: Entry): void {
+    this.#entries.delete(stream)
+    this.#entries.set(stream, entry)
+    if (this.#entries.size > this.#capacity) this.#entries.delete(this.#entries.keys().next().value as StreamKey)
   }
 }
 

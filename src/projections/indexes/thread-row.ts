@@ -1,3 +1,4 @@
+import type { EventType } from '../../events/index.ts'
 import type { SqlValue } from '../../log/index.ts'
 import type { Folded } from '../fold.ts'
 import { type ThreadState, threadStatus } from '../state.ts'
@@ -136,7 +137,8 @@ export const pendingWaits = (state: ThreadState): string[] =>
 
 const timeOf = (steps: readonly Step[]): number | undefined => steps.findLast((step) => step.record.event)?.record.event?.time
 
-const ENDS: Record<string, ThreadRow['last_end']> = {
+/** How an invocation ended, by the event that ended it. */
+export const ENDS: Partial<Record<EventType, NonNullable<ThreadRow['last_end']>>> = {
   'run.completed/1': 'completed',
   'run.failed/1': 'failed',
   'run.cancelled/1': 'cancelled',

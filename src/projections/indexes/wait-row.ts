@@ -37,7 +37,8 @@ export interface WaitRow {
 /**
  * The columns. Only pending waits stand in the indexes that lists and sweeps use; a thread's waits are few, so theirs holds all of them and
  * is not written again when one is answered. External ids are kept unique by reservations, not
- * here: a projector must take any event, so of two waits with one external id the look-up finds the older.
+ * here: a projector must take any event, so of two waits with one external id the look-up finds the older. Rows that are equal to an
+ * index stand in it in the order of `id`, in which lists are read.
  */
 export const WAITS = `
 CREATE TABLE IF NOT EXISTS waits(
@@ -68,8 +69,8 @@ CREATE TABLE IF NOT EXISTS waits(
   updated_at INTEGER NOT NULL
 );
 CREATE INDEX IF NOT EXISTS waits_external ON waits(application, provider, external_id_key, id);
-CREATE INDEX IF NOT EXISTS waits_pending ON waits(application, provider, continuation_id) WHERE status = 'pending';
-CREATE INDEX IF NOT EXISTS waits_thread ON waits(stream, continuation_id);
+CREATE INDEX IF NOT EXISTS waits_pending ON waits(application) WHERE status = 'pending';
+CREATE INDEX IF NOT EXISTS waits_thread ON waits(stream);
 CREATE INDEX IF NOT EXISTS waits_due ON waits(deadline, id) WHERE status = 'pending' AND deadline IS NOT NULL;
 `
 

@@ -4,29 +4,13 @@ import type { EventLog } from '../../log/index.ts'
 import { type Folded, foldStream } from '../../projections/index.ts'
 import { decide, runId, unfoldableDraft } from './domain.ts'
 import { check, Violation } from './failure.ts'
-import { type FaultyLog, faultyLog, type LogFaults } from './faulty-log.ts'
+import { type FaultyLog, faultyLog } from './faulty-log.ts'
 import { checkReader, Found } from './port-checks.ts'
 import { PortReader } from './port-reader.ts'
+import type { PortSchedule, PortStep } from './port-steps.ts'
 import { type PortAnswer, PortWriter, portCommit, recordsOf } from './port-writer.ts'
-import { Random, Weighted } from './random.ts'
 import { count, type Tally } from './report.ts'
-import { COMMAND_KINDS, type CommandKind } from './steps.ts'
-
-export interface PortModelOptions {
-  /** The log under test, opened as often as there are processes; one log may be given for all. */
-  open(): Promise<EventLog> | EventLog
-  /** Default 1. */
-  seed?: number
-  /** Default 500. */
-  steps?: number
-  /** Default 3, 2 and 3. */
-  writers?: number
-  readers?: number
-  streams?: number
-  faults?: LogFaults
-  /** Milliseconds after which a follower that gives nothing, though there is more, has failed. Default 10,000. */
-  patience?: number
-}
+import type { CommandKind } from './steps.ts'
 
 /** What happened, by name. */
 export interface PortReport {
@@ -36,39 +20,10 @@ export interface PortReport {
   readonly restarts: number
 }
 
-type PortStep = 'command' | 'go' | 'kill' | 'read' | 'forge' | 'poison'
-
-const step = new Weighted<PortStep>([
-  ['command', 30],
-  ['go', 34],
-  ['read', 20],
-  ['kill', 3],
-  ['forge', 10],
-  ['poison', 1],
-])
-const command = new Weighted<CommandKind>(
-  COMMAND_KINDS.map((kind) => [kind, { open: 3, take: 10, work: 30, start: 30, cancel: 26, repair: 4 }[kind]]),
-)
-
-/**
- * The protocol model on a real log: writers that each reach it through a {@link faultyLog}, several at a time, readers that stop and start
- * anywhere, commits that no writer would make. At the end, all answers, states and followers are compared with what the log holds.
- * @throws Error with the seed, at the first thing that does not hold
- */
-export async function runPortModel(options: PortModelOptions): Promise<PortReport> {
-  const model = new PortModel(await options.open(), options)
-  try {
-    return await model.run(options)
-  } catch (error) {
-    if (error instanceof Violation) error.message = `${error.code}, seed ${options.seed ?? 1}: ${error.message}`
-    throw error
-  }
-}
-
-class PortModel {
+/** One run of a schedule on a log. */
+export class PortModel {
   readonly #log: EventLog
-  readonly #random: Random
-  readonly #faults: LogFaults
+  readonly #schedule: PortSchedule
   readonly #streams: readonly StreamKey[]
   readonly #ways: FaultyLog[] = []
   readonly #writers: PortWriter[] = []
@@ -82,21 +37,20 @@ class PortModel {
   #commands = 0
   #ids = 0
 
-  constructor(
-    log: EventLog,
-    { seed = 1, writers = 3, readers = 2, streams = 3, faults = {}, patience = 10_000 }: PortModelOptions,
-  ) {
+  /** @param patience milliseconds after which a follower that gives nothing, though there is more, has failed */
+  constructor(log: EventLog, schedule: PortSchedule, patience: number) {
     this.#log = log
-    this.#random = new Random(seed)
-    this.#faults = faults
+    this.#schedule = schedule
     const name = systemIds.token()
+    const { writers, readers, streams } = schedule
     this.#streams = Array.from({ length: streams }, (_, n) => threadStream({ application: 'model', user: name, thread: `t${n}` }))
     for (let n = 0; n < writers; n++) this.#writers.push(this.#newWriter(n))
     this.#readers = Array.from({ length: readers }, () => new PortReader(log, patience))
   }
 
   #newWriter(number: number): PortWriter {
-    const log = faultyLog(this.#log, { ...this.#faults, seed: this.#random.below(2 ** 31) })
+    const { faults, seed } = this.#schedule
+    const log = faultyLog(this.#log, { ...faults, seed: seed + this.#ways.length })
     this.#ways.push(log)
     return new PortWriter({
       name: `w${number}`,
@@ -107,37 +61,38 @@ class PortModel {
     })
   }
 
-  async run({ steps = 500 }: PortModelOptions): Promise<PortReport> {
+  async run(): Promise<PortReport> {
     for (const reader of this.#readers) await reader.start()
-    for (let taken = 0; taken < steps; ) {
-      const together = 1 + this.#random.below(4)
-      await Promise.all(Array.from({ length: together }, () => this.#step(step.pick(this.#random))))
-      taken += together
+    const begun: Promise<void>[] = []
+    for (const step of this.#schedule.steps) {
+      if (step[1] === 0) await Promise.all(begun.splice(0))
+      begun.push(this.#step(step))
     }
+    await Promise.all(begun)
     await this.#settle()
     await this.#verify()
     return this.#report
   }
 
-  async #step(kind: PortStep): Promise<void> {
-    const random = this.#random
-    const stream = random.pick(this.#streams)
-    const number = random.below(this.#writers.length)
-    const writer = this.#writers[number] as PortWriter
-    switch (kind) {
+  async #step(step: PortStep): Promise<void> {
+    const writer = (n: number) => this.#writers[n % this.#writers.length] as PortWriter
+    const stream = (n: number) => this.#streams[n % this.#streams.length] as StreamKey
+    switch (step[0]) {
       case 'command':
-        return this.#command(writer, stream)
+        return this.#command(writer(step[2]), stream(step[3]), step)
       case 'go':
-        return this.#go(writer, stream)
+        return this.#go(writer(step[2]), stream(step[3]))
       case 'kill':
-        return this.#kill(number)
+        return this.#kill(step[2] % this.#writers.length)
       case 'read':
         this.#report.restarts++
-        return random.pick(this.#readers).read(1 + random.below(6))
+        return this.#readers[step[2] % this.#readers.length]?.read(step[3])
       case 'forge':
-        return this.#forge(stream, random.below(4), random.below(64))
-      case 'poison':
-        return this.#append(portCommit(stream, await this.#fold(stream), ++this.#ids, 'nobody', [unfoldableDraft]))
+        return this.#forge(stream(step[2]), step[3], step[4])
+      case 'poison': {
+        const on = await this.#fold(stream(step[2]))
+        return this.#append(portCommit(stream(step[2]), on, ++this.#ids, 'nobody', [unfoldableDraft]))
+      }
     }
   }
 
@@ -155,26 +110,18 @@ class PortModel {
     }
   }
 
-  async #command(writer: PortWriter, stream: StreamKey): Promise<void> {
+  async #command(writer: PortWriter, stream: StreamKey, step: PortStep & { 0: 'command' }): Promise<void> {
     if (!writer.isFree(stream)) return
-    const random = this.#random
+    const [, , , , given, apt, size, pick] = step
     const folded = await this.#fold(stream)
     if (!writer.isFree(stream)) return
-    const [kind, size, pick] = [this.#kind(folded, writer.holds(stream)), 1 + random.below(3), random.below(16)]
+    const kind = (apt === 1 ? called(folded, given, writer.holds(stream)) : undefined) ?? given
     const runs = this.#runs.get(stream) ?? []
     this.#runs.set(stream, runs)
     const id = `k${++this.#commands}`
     writer.take(stream, { id, kind, size, run: runs[pick % Math.max(1, runs.length)] ?? 'none' }, folded.head.version)
     if (kind === 'start') for (let n = 0; n < size; n++) runs.push(runId(id, n))
     await this.#go(writer, stream)
-  }
-
-  /** Mostly what the thread's state allows. */
-  #kind({ head, quarantine }: Folded, holds: boolean): CommandKind {
-    const usual = head.version === 0 ? 'open' : quarantine ? 'repair' : undefined
-    if (usual && this.#random.chance(70)) return usual
-    const kind = command.pick(this.#random)
-    return kind === 'work' && !holds && this.#random.chance(70) ? 'take' : kind
   }
 
   #kill(number: number): void {
@@ -254,4 +201,11 @@ class PortModel {
   async #fold(stream: StreamKey): Promise<Folded> {
     return foldStream(await recordsOf(this.#log, stream))
   }
+}
+
+/** What a thread's state calls for, if anything but the command given. */
+function called({ head, quarantine }: Folded, given: CommandKind, holds: boolean): CommandKind | undefined {
+  if (head.version === 0) return 'open'
+  if (quarantine) return 'repair'
+  return given === 'work' && !holds ? 'take' : undefined
 }

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { systemIds } from '../../../src/base/index.ts'
 import { encodeCommit, ZERO_HASH } from '../../../src/events/index.ts'
-import { clientOf, createTopics, openKafkaLog } from '../../../src/log/kafka/index.ts'
 import { partitionOf } from '../../../src/log/index.ts'
+import { clientOf, createTopics, openKafkaLog } from '../../../src/log/kafka/index.ts'
 import type { LogPlace } from '../../../src/testing/index.ts'
 import { temporaryFolder } from './sqlite-place.ts'
 
@@ -41,7 +41,7 @@ export async function kafkaPlace(brokers: string[], partitions: number): Promise
           time: Date.now(),
           actor: { kind: 'api', id: '', source: 'newer' },
         },
-        [{ type: 'run.cancel-requested/1', data: { run_id: 'r', command_id: null, reason: "" } }],
+        [{ type: 'run.cancel-requested/1', data: { run_id: 'r', command_id: null, reason: '' } }],
       )
       // Of a type only a newer build knows: the hash covers the body, not the schema id before it.
       const value = Buffer.from(commit.records[0]!.bytes)

@@ -79,16 +79,42 @@ describe('findThread', () => {
 })
 
 describe('listWaits', () => {
-  it('gives pending waits in the order of their ids, page by page', () => {
+  it('gives pending waits in the order of the log, page by page', () => {
     expect(ids(listWaits(log.backend.tables))).toEqual(['w-a', 'w-b'])
     expect(ids(listWaits(log.backend.tables, { limit: 1 }))).toEqual(['w-a'])
-    expect(ids(listWaits(log.backend.tables, { after: 'w-a' }))).toEqual(['w-b'])
+    const [first] = listWaits(log.backend.tables, { limit: 1 })
+    expect(ids(listWaits(log.backend.tables, { after: first!.id }))).toEqual(['w-b'])
+  })
+
+  it('gives the oldest first, whatever the ids', async () => {
+    await using other = await openIndexLog()
+    for (const n of [7, 9, 1])
+      await other.append(
+        ...new ThreadScript(`waiting_${n}`)
+          .open()
+          .run({ calls: ['a', 'b'] })
+          .suspend([
+            { call: 'a', wait: `w-${n}b` },
+            { call: 'b', wait: `w-${n}a` },
+          ]).commits,
+      )
+    const found: string[] = []
+    for (let after = 0; ; ) {
+      const page = listWaits(other.backend.tables, { application: 'app', limit: 2, after })
+      if (page.length === 0) break
+      found.push(...ids(page))
+      after = page.at(-1)!.id
+    }
+    expect(found).toEqual(['w-7b', 'w-7a', 'w-9b', 'w-9a', 'w-1b', 'w-1a'])
   })
 
   it.each([
     [{ application: 'other' }, []],
     [{ application: 'other', status: 'completed' }, ['w-c']],
     [{ status: 'any' }, ['w-a', 'w-b', 'w-c']],
+    [{ continuationId: 'w-b' }, ['w-b']],
+    [{ continuationId: 'w-b', kind: 'external' }, []],
+    [{ continuationId: 'w-c' }, []],
     [{ provider: 'human' }, ['w-b']],
     [{ kind: 'external' }, ['w-a']],
     [{ dueBefore: 4999 }, []],
