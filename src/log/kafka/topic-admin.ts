@@ -1,6 +1,6 @@
 import kafkajs, { type Admin, type Kafka } from 'kafkajs'
 import { reject } from '../../base/index.ts'
-import { translate } from './errors.ts'
+import { isKind, MISSING, translate } from './errors.ts'
 import { DEFAULT_PARTITIONS, type KafkaTopic, SETTINGS, TOPIC_NAMES, topicName } from './topic-plan.ts'
 
 /** Something a topic has that it should not have. */
@@ -32,7 +32,7 @@ export function createTopics(kafka: Kafka, { prefix, partitions = DEFAULT_PARTIT
     const missing = TOPIC_NAMES.filter((topic) => !existing.has(topicName(prefix, topic)))
     if (missing.length === 0) return []
     await admin.createTopics({
-      waitForLeaders: true,
+      waitForLeaders: false,
       topics: missing.map((topic) => ({
         topic: topicName(prefix, topic),
         numPartitions: partitions,
@@ -43,8 +43,26 @@ export function createTopics(kafka: Kafka, { prefix, partitions = DEFAULT_PARTIT
         ],
       })),
     })
-    return missing.map((topic) => topicName(prefix, topic))
+    const made = missing.map((topic) => topicName(prefix, topic))
+    await haveLeaders(admin, made)
+    return made
   })
+}
+
+/** Milliseconds a new topic may take to have a leader for each partition. */
+const LEADERS_MS = 20_000
+
+async function haveLeaders(admin: Admin, topics: string[]): Promise<void> {
+  const deadline = performance.now() + LEADERS_MS
+  for (;;) {
+    try {
+      const found = await admin.fetchTopicMetadata({ topics })
+      if (found.topics.every(({ partitions }) => partitions.length > 0 && partitions.every(({ leader }) => leader >= 0))) return
+    } catch (error) {
+      if (!isKind(error, ...MISSING, 'LEADER_NOT_AVAILABLE') || performance.now() > deadline) throw error
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
 }
 
 /** What differs from the plan. @param partitions how many the caller expects; default: as many as `.events` has */
