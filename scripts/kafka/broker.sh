@@ -44,7 +44,9 @@ archive() {
   local place; place=$(mktemp -d)
   KAFKA_JVM="-XX:ArchiveClassesAtExit=$place/kafka.jsa -Xlog:disable -Xlog:all=error:stderr" \
     "${BASH_SOURCE[0]}" "$place/broker" --port "${ARCHIVE_PORT:-19592}" >/dev/null
-  "${BASH_SOURCE[0]}" --stop "$place/broker" >/dev/null
+  # It writes the archive while it ends, which takes a while.
+  local pid; pid=$(pid_of "$place/broker"); kill "$pid"
+  while alive "$pid"; do sleep 0.1; done
   mv "$place/kafka.jsa" "$libs/kafka.jsa"; rm -rf "$place"
 }
 
