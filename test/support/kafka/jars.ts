@@ -1,0 +1,156 @@
+import { execFile } from 'node:child_process'
+import { accessSync, constants, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { KAFKA_VERSION, SCRIPTS } from './version.ts'
+
+const run = promisify(execFile)
+const script = fileURLToPath(new URL('broker.sh', SCRIPTS))
+const libs = process.env['KAFKA_LIBS'] ?? fileURLToPath(new URL(`../../.tmp/kafka/${KAFKA_VERSION}`, SCRIPTS))
+
+/** Why no broker can be started from jars here; undefined if one can, as far as that is seen without starting it. */
+export function withoutJars(): string | undefined {
+  if (!onPath(process.env['JAVA'] ?? 'java')) return 'no Java (java) is on the path'
+  if (!existsSync(join(libs, '.complete')) && !onPath('mvn'))
+    return `no Maven (mvn) is on the path, and no jars of Kafka ${KAFKA_VERSION} are in .tmp/kafka`
+  return undefined
+}
+
+export interface OwnBrokerOptions {
+  /** Broker settings (`server.properties`) beside those of the script. */
+  settings?: Readonly<Record<string, string | number>>
+  /** Also listen with SASL, without TLS: PLAIN `app`/`app-secret`, SCRAM-SHA-256 `scram`/`scram-secret`. */
+  sasl?: boolean
+}
+
+/** A broker of its own directory and ports, for tests that kill, freeze or restart it. Both outlive `stop`; `remove` ends them. */
+export class OwnBroker {
+  readonly folder: string
+  readonly brokers: readonly string[]
+  /** Addresses of the listener with SASL, if it has one. */
+  readonly sasl: readonly string[]
+  readonly #arguments: readonly string[]
+  #pid: number | undefined
+
+  private constructor(folder: string, ports: readonly number[], settings: OwnBrokerOptions['settings'] = {}) {
+    const [port, controller, sasl] = ports
+    this.folder = folder
+    this.brokers = [`127.0.0.1:${port}`]
+    this.sasl = sasl === undefined ? [] : [`127.0.0.1:${sasl}`]
+    this.#arguments = [
+      ...['--port', `${port}`, '--controller-port', `${controller}`, '--with', `${process.pid}`],
+      ...(sasl === undefined ? [] : ['--sasl-port', `${sasl}`]),
+      ...Object.entries(settings).flatMap(([name, value]) => ['--prop', `${name}=${value}`]),
+    ]
+  }
+
+  /** Brings the jars if they are not there, and starts a broker. @throws Error with what the broker said, if it does not start */
+  static async start({ settings, sasl = false }: OwnBrokerOptions = {}): Promise<OwnBroker> {
+    await broker(['--install'])
+    for (let tries = 1; ; tries++) {
+      const folder = mkdtempSync(join(tmpdir(), 'threadlog-kafka-'))
+      const own = new OwnBroker(folder, await freePorts(sasl ? 3 : 2), settings)
+      try {
+        await own.start()
+        return own
+      } catch (error) {
+        await own.remove()
+        // Another process may have taken a port since it was seen free.
+        if (tries === 3 || !/Address already in use/.test(String(error))) throw error
+      }
+    }
+  }
+
+  /** Starts it again, with the records it had. Returns when it answers. */
+  async start(): Promise<void> {
+    const answer = await broker([join(this.folder, 'broker'), ...this.#arguments])
+    this.#pid = Number.parseInt(answer, 10)
+  }
+
+  /** Ends it as a power cut of the process would: SIGKILL. */
+  kill(): Promise<void> {
+    return this.#end('--kill')
+  }
+
+  /** Ends it in order. */
+  stop(): Promise<void> {
+    this.thaw()
+    return this.#end('--stop')
+  }
+
+  /** `kill` and `start`, or with `'stop'` in order. */
+  async restart(how: 'kill' | 'stop' = 'kill'): Promise<void> {
+    await this[how]()
+    await this.start()
+  }
+
+  /** SIGSTOP: connections stay open, nothing answers. */
+  freeze(): void {
+    if (this.#pid !== undefined) process.kill(this.#pid, 'SIGSTOP')
+  }
+
+  thaw(): void {
+    if (this.#pid !== undefined) process.kill(this.#pid, 'SIGCONT')
+  }
+
+  /** Ends it and removes its directory. */
+  async remove(): Promise<void> {
+    await this.kill()
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.remove()
+  }
+
+  async #end(how: '--kill' | '--stop'): Promise<void> {
+    this.#pid = undefined
+    await broker([how, join(this.folder, 'broker')])
+  }
+}
+
+async function broker(args: readonly string[]): Promise<string> {
+  const env = { ...process.env, KAFKA_LIBS: libs }
+  try {
+    return (await run('bash', [script, ...args], { env, maxBuffer: 2 ** 24 })).stdout
+  } catch (error) {
+    const { stderr = '', stdout = '' } = error as { stderr?: string; stdout?: string }
+    throw new Error(`broker.sh ${args[0]}: ${`${stdout}${stderr}`.trim() || String(error)}`)
+  }
+}
+
+const onPath = (command: string): boolean =>
+  (process.env['PATH'] ?? '').split(delimiter).some((folder) => isProgram(join(folder, command))) ||
+  (command.includes('/') && isProgram(command))
+
+function isProgram(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Ports nobody listens on, below those the system gives to outgoing connections: while a broker is down, one of those could take its port,
+ * and a client that knocks there again and again could even connect to itself.
+ */
+async function freePorts(count: number): Promise<number[]> {
+  const found = new Set<number>()
+  while (found.size < count) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000)
+    if (await isFree(port)) found.add(port)
+  }
+  return [...found]
+}
+
+const isFree = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', () => resolve(false))
+    server.listen({ port, host: '127.0.0.1', exclusive: true }, () => server.close(() => resolve(true)))
+  })
