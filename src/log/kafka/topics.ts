@@ -27,6 +27,8 @@ type KafkaTransaction = Pick<Transact, 'publish'> & {
 /** Batches a subscriber may be behind before reading pauses. */
 const BEHIND = 4
 const SCAN = { maxWaitMs: 100, maxBytes: 1 << 20, committed: true }
+/** Looks for the markers of a transaction, which the cluster writes after it has said that it is committed. */
+const MARKER_TRIES = 100
 /** Header of a record written together with a group's progress: `<group> <topic> <next offset>`. Offsets of idle groups expire, records do not. */
 export const PROGRESS_HEADER = 'threadlog-progress'
 
@@ -35,6 +37,8 @@ export class KafkaTopics implements Topics {
   readonly #o: KafkaTopicsOptions
   readonly #reader: DirectReader
   readonly #transactors = new Map<string, Transactor>()
+  /** By topic and partition, the first record of the newest transaction of this process. */
+  readonly #written = new Map<string, bigint>()
   readonly #subscriptions = new Set<Subscription>()
   readonly #stop = new AbortController()
   #producer: Promise<Producer> | undefined
@@ -92,7 +96,7 @@ export class KafkaTopics implements Topics {
     const transactor = this.#transactors.get(id) ?? new Transactor(this.#o.kafka, id)
     this.#transactors.set(id, transactor)
     const topic = progress && this.#name(progress.topic)
-    await transactor.run({
+    const written = await transactor.run({
       messages,
       ...(progress &&
         place && {
@@ -105,6 +109,7 @@ export class KafkaTopics implements Topics {
           },
         }),
     })
+    for (const { topic: name, partition, offset } of written) this.#written.set(`${name} ${partition}`, offset)
   }
 
   #group(group: string): string {
@@ -113,7 +118,13 @@ export class KafkaTopics implements Topics {
 
   async progress(topic: TopicName | 'events', group: string): Promise<Positions> {
     try {
-      return await savedOffsets(this.#o.kafka, this.#group(group), this.#name(topic))
+      const saved = await savedOffsets(this.#o.kafka, this.#group(group), this.#name(topic))
+      for (const partition of range(this.#o.partitions))
+        for (const transactor of this.#transactors.values()) {
+          const own = transactor.saved(this.#group(group), this.#name(topic), partition)
+          if (own !== undefined && own > (saved.get(partition) ?? -1n)) saved.set(partition, own)
+        }
+      return saved
     } catch (error) {
       throw translate(error, this.#name(topic))
     }
@@ -151,7 +162,7 @@ export class KafkaTopics implements Topics {
   async *scan(topic: TopicName, options: { from?: Positions; limit?: number } = {}): AsyncGenerator<Delivery[]> {
     const name = this.#name(topic)
     const all = range(this.#o.partitions)
-    const ends = await this.#asked(name, () => this.#reader.offsets(name, all, 'committed'))
+    const ends = await this.#ends(name, all)
     const firsts = await this.#asked(name, () => this.#reader.offsets(name, all, 'first'))
     let left = options.limit ?? Number.POSITIVE_INFINITY
     for (const partition of all) {
@@ -166,6 +177,16 @@ export class KafkaTopics implements Topics {
         if (batch.next <= offset) return
         offset = batch.next
       }
+    }
+  }
+
+  /** Where records that may be read end, those of this process's own transactions included. */
+  async #ends(name: string, partitions: readonly number[]): Promise<Map<number, bigint>> {
+    for (let tries = 0; ; tries++) {
+      const ends = await this.#asked(name, () => this.#reader.offsets(name, partitions, 'committed'))
+      const hidden = (partition: number) => (this.#written.get(`${name} ${partition}`) ?? -1n) >= ends.get(partition)!
+      if (tries === MARKER_TRIES || !partitions.some(hidden)) return ends
+      await pause(0, this.#stop.signal)
     }
   }
 
