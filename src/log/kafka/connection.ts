@@ -1,6 +1,7 @@
 import { connect as openSocket, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as openTls } from 'node:tls'
 import kafkajs, { type ISocketFactory, type Kafka, type SASLOptions } from 'kafkajs'
+import { installCodecs } from './codecs.ts'
 
 /** How to reach a cluster. */
 export interface KafkaConnection {
@@ -25,11 +26,12 @@ const RETRY = { initialRetryTime: 50, maxRetryTime: 400, retries: 3 }
 /** A client of the cluster. It logs nothing: what matters is thrown or told. */
 export function clientOf({ brokers, clientId = 'threadlog', ssl, sasl }: KafkaConnection): Kafka {
   silencePartitionerNotice()
+  installCodecs()
   return new kafkajs.Kafka({
     clientId,
     brokers: [...brokers],
     ...(ssl !== undefined && { ssl: ssl as ConnectionOptions }),
-    ...(sasl && { sasl: sasl as SASLOptions }),
+    ...(sasl && { sasl: { ...sasl } as SASLOptions }),
     connectionTimeout: CONNECT_MS,
     authenticationTimeout: CONNECT_MS,
     requestTimeout: REQUEST_MS,
