@@ -20,6 +20,18 @@ const REQUEST_MS = 10_000
 /** Milliseconds after which leaders are looked up again even if nobody failed: kafkajs does not do so on a time-out. */
 export const METADATA_MS = 5_000
 
+/** Milliseconds that closing waits for a cluster that may be away. */
+export const CLOSE_MS = 2_000
+
+/** Resolves when `work` has ended, however, or after `ms`. */
+export async function within(ms: number, work: Promise<unknown> | undefined): Promise<void> {
+  if (!work) return
+  let timer: NodeJS.Timeout | undefined
+  const enough = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)))
+  await Promise.race([work.catch(() => {}), enough])
+  clearTimeout(timer)
+}
+
 /** Few and quick: whoever calls decides whether to go on. */
 const RETRY = { initialRetryTime: 50, maxRetryTime: 400, retries: 3 }
 
