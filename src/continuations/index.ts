@@ -23,7 +23,16 @@ export {
   validateApproval,
   validateQuestionRequest,
 } from './outcome.ts'
-export { decodeReceipt, encodeReceipt, makeReceipt, type Receipt, receiptSchema, type Submitted } from './receipt.ts'
+export {
+  decodeReceipt,
+  encodeReceipt,
+  makeReceipt,
+  RECEIPT,
+  type Receipt,
+  receiptRecord,
+  receiptSchema,
+  type Submitted,
+} from './receipt.ts'
 export {
   type Address,
   MAX_RECORD_BYTES,

@@ -1,5 +1,5 @@
 import { type Clock, isThreadlogError } from '../base/index.ts'
-import { encodeReceipt, type Receipt } from '../continuations/index.ts'
+import { type Receipt, receiptRecord } from '../continuations/index.ts'
 import type { Delivery, Positions, TopicName, TopicRecord, Topics } from '../log/index.ts'
 
 /** The place of one record among those of its partition. */
@@ -141,7 +141,7 @@ export class ReceiptQueue {
     const { topics, topic, group, clock, onMoved, onError, onFailed } = this.#options
     const next = new Map(batch.map(({ partition, offset }) => [partition, offset + 1n]))
     const expect = new Map([...next.keys()].map((partition) => [partition, this.#saved.get(partition) as bigint]))
-    const receipts: TopicRecord[] = batch.map(({ key, receipt }) => ({ key, value: encodeReceipt(receipt as Receipt) }))
+    const receipts: TopicRecord[] = batch.map(({ key, receipt }) => receiptRecord(key, receipt as Receipt, clock.now()))
     for (let failures = 0; !this.#closed; failures++) {
       try {
         await topics.transact({ publish: { receipts }, progress: { topic, group, next, expect } })

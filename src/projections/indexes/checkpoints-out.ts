@@ -1,12 +1,14 @@
 import { type JsonObject, sha256Hex } from '../../base/index.ts'
-import { type EventType, eventId, type LogEvent, threadName } from '../../events/index.ts'
+import { applicationSource, cloudEvent, type EventType, eventId, type LogEvent, threadName } from '../../events/index.ts'
 import type { Projector, TopicRecord } from '../../log/index.ts'
 import { SNAPSHOTS } from '../snapshot-table.ts'
-import type { ThreadIdentity, ThreadState } from '../state.ts'
+import type { ThreadState } from '../state.ts'
 import { stateDigest, statePieces } from '../state-text.ts'
 import { Folds, type Step } from './steps.ts'
 import { ENDS, pendingWaits } from './thread-row.ts'
 
+/** CloudEvents type of these records; their `id` is that of the event at the boundary. */
+export const CHECKPOINT = 'threadlog.checkpoint/1'
 /** Largest state that travels inside its checkpoint, in bytes of canonical JSON. */
 export const INLINE_STATE = 65_536
 
@@ -103,7 +105,14 @@ export function checkpointRecord({ event, step }: Boundary): TopicRecord | undef
     waits: pendingWaits(state),
   }
   const value = withState(first, rest, state)
-  return value && { key: identity.stream, value, headers: cloudEvent(identity, event) }
+  const headers = cloudEvent({
+    id: eventId(event),
+    source: applicationSource(identity.application),
+    type: CHECKPOINT,
+    subject: threadName(identity),
+    time: event.time,
+  })
+  return value && { key: identity.stream, value, headers }
 }
 
 type Rest = Pick<CheckpointRecord, 'position' | 'waits'>
@@ -130,17 +139,3 @@ const END = Buffer.from('}')
 
 const invocationOf = (state: ThreadState, runId: string): string =>
   state.runs.get(runId)?.invocationId ?? (state.run?.runId === runId ? state.run.invocationId : runId)
-
-/** CloudEvents 1.0 attributes by their plain names; `id` is the id of the boundary event. */
-const cloudEvent = (identity: ThreadIdentity, event: LogEvent): Record<string, string> => ({
-  specversion: '1.0',
-  id: eventId(event),
-  source: `/threadlog/${encodeURIComponent(identity.application)}`,
-  type: 'threadlog.checkpoint/1',
-  subject: threadName(identity),
-  time: isoTime(event.time),
-  datacontenttype: 'application/json',
-})
-
-/** Any count is a time to the log; a date ends in the year 275760. */
-const isoTime = (ms: number): string => new Date(Math.min(ms, 8.64e15)).toISOString()

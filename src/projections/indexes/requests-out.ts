@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import type { StreamKey } from '../../events/index.ts'
+import { applicationSource, cloudEvent, type StreamKey } from '../../events/index.ts'
 import type { Projector, TopicRecord } from '../../log/index.ts'
 import { idempotencyKey } from '../identity.ts'
 import { SNAPSHOTS } from '../snapshot-table.ts'
@@ -22,7 +22,7 @@ export function requestsOut(folds: Folds = new Folds()): Projector {
       for (const { stream, steps } of folds.steps(tx, events))
         for (const step of steps) {
           const request = requestOf(stream, step)
-          if (request) tx.publish('requests', topicRecord(request))
+          if (request) tx.publish('requests', topicRecord(request, step.event?.time ?? 0))
         }
     },
   }
@@ -84,9 +84,20 @@ function record(stream: StreamKey, state: ThreadState, wait: Wait, version: numb
   }
 }
 
+/** CloudEvents types of these records. */
+export const REQUEST = 'threadlog.request/1'
+export const REQUEST_CANCELLED = 'threadlog.request-cancelled/1'
+
 /** Keyed by stream: a request and its cancellation stay in order, in the partition of their thread. */
-const topicRecord = (request: RequestRecord): TopicRecord => ({
+const topicRecord = (request: RequestRecord, time: number): TopicRecord => ({
   key: request.stream,
   value: new TextEncoder().encode(JSON.stringify(request)),
-  headers: { id: request.continuation_id, 'content-type': 'application/json' },
+  headers: cloudEvent({
+    // Taking back is an event of its own, so its id differs.
+    id: request.cancelled ? `${request.continuation_id}:cancelled` : request.continuation_id,
+    source: applicationSource(request.application_id),
+    type: request.cancelled ? REQUEST_CANCELLED : REQUEST,
+    subject: request.continuation_id,
+    time,
+  }),
 })
