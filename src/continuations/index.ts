@@ -41,6 +41,7 @@ export {
   type Parsed,
   parseResult,
   type ResultLimits,
+  resultRecordSchema,
   type Submission,
   type SubmittedOutcome,
   type Unusable,
