@@ -5,6 +5,7 @@ import type { Delivery, Positions, TopicName, TopicRecord, Topics } from '../por
 import { CLOSE_MS, METADATA_MS, within } from './connection.ts'
 import { DirectReader, type Fetched, type RawRecord } from './direct.ts'
 import { closed, isHopeless, isKind, MISSING, translate } from './errors.ts'
+import { fromKafkaHeaders, toKafkaHeaders } from './headers.ts'
 import { CARRIERS, groupProgress, mark, PROGRESS_HEADER } from './progress.ts'
 import { pause } from './sender.ts'
 import { TopicTail } from './tail.ts'
@@ -81,7 +82,8 @@ export class KafkaTopics implements Topics {
   }
 
   #message({ key, value, headers }: TopicRecord, partition = partitionOf(key, this.#o.partitions)): Message {
-    return { partition, key, value: Buffer.from(value.buffer, value.byteOffset, value.byteLength), ...(headers && { headers }) }
+    const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength)
+    return { partition, key, value: bytes, ...(headers && { headers: toKafkaHeaders(headers) }) }
   }
 
   /** Progress is that of one partition: each has a transactional id of its own, so that taking one over fences nobody else. */
@@ -418,7 +420,7 @@ function deliveryOf(topic: TopicName, partition: number, { offset, key, value, h
     position: { partition, offset },
     key: key === null ? '' : Buffer.from(key).toString(),
     value: value === null ? new Uint8Array() : new Uint8Array(value),
-    ...(Object.keys(others).length > 0 && { headers: others }),
+    ...(Object.keys(others).length > 0 && { headers: fromKafkaHeaders(others) }),
     time,
   }
 }
