@@ -116,7 +116,7 @@ type Receipt = {
   event: 'receipt'
   id: string
   headers: Record<string, string>
-  receipt: { verdict: string; source: { cluster: string; partition: number; offset: number; record_time: number } }
+  receipt: { verdict: string; source: { cluster: string; topic: string; partition: number; offset: number; record_time: number } }
 }
 type Checkpoint = { event: string; headers: Record<string, string>; stream: string; version: number; waits: string[] }
 
