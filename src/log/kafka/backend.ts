@@ -1,6 +1,7 @@
 import { systemClock } from '../../base/index.ts'
 import type { LogBackend, Projector } from '../ports.ts'
 import { GroupAssignment } from './assignment.ts'
+import { CLOSE_MS, within } from './connection.ts'
 import { type KafkaEventsOptions, openKafkaEvents } from './events.ts'
 import { KafkaOwners } from './owners.ts'
 import { PUBLISHER, Publisher } from './publisher.ts'
@@ -33,14 +34,13 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<LogBackend
   const close = () => (closing ??= shut())
   async function shut(): Promise<void> {
     const steps = [
-      () => publisher?.close(),
-      () => assignment.leave(),
+      // Each of them may wait for a cluster that is away: they do so together.
+      () => Promise.all([within(CLOSE_MS, publisher?.close()), assignment.close(), owners.close()]),
       () => topics.close(),
-      () => owners.close(),
       () => events.close(),
     ]
     let first: unknown
-    for (const step of steps) await Promise.resolve(step()).catch((error: unknown) => (first ??= error))
+    for (const step of steps) await step().catch((error: unknown) => (first ??= error))
     if (first !== undefined) throw first
   }
 
@@ -55,7 +55,7 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<LogBackend
       store: events.store,
       wakeups: events.wakeups,
       topics,
-      saved: async (partition) => (await topics.progress('events', PUBLISHER)).get(partition) ?? 0n,
+      saved: async (partition) => (await topics.progress('events', PUBLISHER, [partition])).get(partition) ?? 0n,
       projectors: publishing,
       onTrouble,
     })

@@ -1,3 +1,4 @@
+import { reject } from '../../base/index.ts'
 import { type Commit, type StreamKey, ZERO_HASH } from '../../events/index.ts'
 import type { Fate } from '../arbitration.ts'
 import { checkCommit } from '../commit-check.ts'
@@ -192,6 +193,7 @@ export class KafkaEventLog implements EventLog {
     const { connection, reached, reader, topic } = this.#parts
     if (connection.closed) throw closed()
     const partitions = partition === undefined ? Array.from({ length: this.partitions }, (_, i) => i) : [partition]
+    for (const each of partitions) this.#check(each)
     let ends: Map<number, bigint>
     try {
       ends = await reader.patiently(() => reader.offsets(topic, partitions, 'end'))
@@ -199,7 +201,21 @@ export class KafkaEventLog implements EventLog {
       throw translate(error, topic)
     }
     await Promise.all([...ends].map(([each, end]) => reached.wait(each, end)))
+    // A log that was cut off ends before what was read of it.
+    for (const each of partitions) this.#check(each)
     return ends
+  }
+
+  /** @throws what a partition that does not exist, or is not read on, gets */
+  #check(partition: number): void {
+    if (!Number.isInteger(partition) || partition < 0 || partition >= this.partitions)
+      throw reject('partition_unknown', 'The log has no such partition.', {
+        path: this.#parts.topic,
+        expected: `0 to ${this.partitions - 1}`,
+        details: { partition },
+      })
+    const stop = this.#parts.reached.stopOf(partition)
+    if (stop !== undefined) throw stop
   }
 
   close(): Promise<void> {

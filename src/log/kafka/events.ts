@@ -155,7 +155,9 @@ async function assemble({
     ),
     committed: false,
     onTrouble,
-    onResumed: lookAgain,
+    onResumed: async () => {
+      await probe.all()
+    },
     onStopped: (partition, error) => reached.stop(partition, error),
     onRecords: async ({ partition, records, next }) => {
       const stop = reached.stopOf(partition)
