@@ -24,6 +24,8 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<LogBackend
   const topics = new KafkaTopics({ kafka, prefix, partitions, assigned: () => assignment.share, onTrouble })
   const owners = new KafkaOwners({ kafka, reader, topic: commands, clock, onTrouble })
   let publisher: Publisher | undefined
+  /** Versions by name. */
+  const published = new Map<string, number>()
   const share = () => {
     topics.reassign()
     publisher?.assign(assignment.share ?? new Set())
@@ -47,10 +49,11 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<LogBackend
   /** Projectors that only publish run where a partition is owned; the others in every replica. */
   async function install(projectors: readonly Projector[]): Promise<void> {
     await events.install(projectors.filter((projector) => !projector.publishes))
-    const publishing = projectors.filter((projector) => projector.publishes)
+    const publishing = projectors.filter(({ publishes, name, version }) => publishes && published.get(name) !== version)
     if (publishing.length === 0) return
     if (publisher)
       throw reject('projectors_installed', 'The projectors that publish are installed already.', { path: 'projectors' })
+    for (const { name, version } of publishing) published.set(name, version)
     publisher = new Publisher({
       connection: events.connection,
       store: events.store,
