@@ -6,7 +6,7 @@ import { type Decision, type Tail, type ThreadState, type ThreadStore, threadSta
 import { CANCEL_GRACE_MS, cut, isUncut } from './cancel.ts'
 import type { HttpIntake, HttpOptions, SettleRecord } from './http.ts'
 import { type Intake, type IntakeRules, startIntake } from './intake.ts'
-import type { DriveOptions, Runner } from './runner.ts'
+import { type DriveOptions, openDispatches, type Runner } from './runner.ts'
 import { sweep } from './sweeps.ts'
 
 export interface ServeOptions {
@@ -35,6 +35,10 @@ interface EngineDeps {
 }
 
 const COOL_DOWN_MS = 1_000
+/** Milliseconds in which an engine that lost a partition lets calls in flight settle and records them; after that they count as lost. */
+const HANDOVER_MS = 10_000
+/** Milliseconds that closing waits for what is in flight: it may wait for a log that is away. */
+const CLOSE_MS = 7_000
 
 /**
  * Runs threads for everybody who asks (design §7): takes requested runs, resumes resolved ones, recovers those whose owner died, and
@@ -44,7 +48,7 @@ export class Engine implements AsyncDisposable {
   readonly #d: EngineDeps
   readonly #o: ServeOptions
   readonly #stop = new AbortController()
-  readonly #jobs = new Map<StreamKey, Promise<void>>()
+  readonly #jobs = new Map<StreamKey, { done: Promise<void>; stop: AbortController }>()
   readonly #again = new Set<StreamKey>()
   readonly #queue = new Set<StreamKey>()
   #sweeping: Promise<void> = Promise.resolve()
@@ -54,7 +58,10 @@ export class Engine implements AsyncDisposable {
   readonly #failed = Promise.withResolvers<unknown>()
   /** Threads whose last job failed, for a moment: a standing fault must not spin. */
   readonly #cooling = new Set<StreamKey>()
+  /** Ends the pause between two sweeps. */
+  #hurry = new AbortController()
   #unlisten = () => {}
+  #leave = async () => {}
 
   /** @internal Use `threadlog.serve()`. */
   constructor(deps: EngineDeps, options: ServeOptions) {
@@ -96,7 +103,7 @@ export class Engine implements AsyncDisposable {
     const { store, submit } = this.#d
     const rules = { authorize: this.#o.intake?.human?.authorize }
     const commit = this.commitOutcome.bind(this)
-    await store.backend.assignment?.join()
+    await this.#join()
     this.#intake = startIntake({
       ...submit,
       commit,
@@ -106,6 +113,29 @@ export class Engine implements AsyncDisposable {
     })
     this.#intake.done.catch((error: unknown) => this.#failed.resolve(error))
     this.#sweeping = this.#sweepForEver()
+  }
+
+  /** Takes part in sharing the work, where it is shared. */
+  async #join(): Promise<void> {
+    const { assignment } = this.#d.store.backend
+    if (!assignment) return
+    const unlisten = assignment.onChange(() => this.#reassigned())
+    try {
+      await assignment.join()
+    } catch (error) {
+      unlisten()
+      throw error
+    }
+    this.#leave = async () => {
+      unlisten()
+      await assignment.leave()
+    }
+  }
+
+  /** Stops what is lost: its attempts settle what is in flight and leave the rest. What is gained is looked for at once. */
+  #reassigned(): void {
+    for (const [stream, { stop }] of this.#jobs) if (!this.#owns(stream)) stop.abort()
+    this.#hurry.abort()
   }
 
   #wake(stream: StreamKey): void {
@@ -131,22 +161,23 @@ export class Engine implements AsyncDisposable {
     for (const stream of this.#queue) {
       if (this.#jobs.size >= this.#concurrency) return
       this.#queue.delete(stream)
-      this.#launch(stream, () => this.#step(stream))
+      if (this.#owns(stream)) this.#launch(stream, (signal) => this.#step(stream, signal))
     }
   }
 
-  #launch(stream: StreamKey, first: () => Promise<AttemptEnd | undefined>): void {
-    const job = this.#work(stream, first).finally(() => {
+  #launch(stream: StreamKey, first: (signal: AbortSignal) => Promise<AttemptEnd | undefined>): void {
+    const stop = new AbortController()
+    const done = this.#work(stream, first, stop.signal).finally(() => {
       this.#jobs.delete(stream)
       if (this.#again.delete(stream)) this.#queue.add(stream)
       if (!this.#stop.signal.aborted) this.#fill()
     })
-    this.#jobs.set(stream, job)
+    this.#jobs.set(stream, { done, stop })
   }
 
   /**
-   * Appends the outcome of a wait. If it is the last of its batch and this engine can run the thread now, the run resumes in the same
-   * commit (R11). Resolves when the fate of that commit is known.
+   * Appends the outcome of a wait. If it is the last of its batch and this engine is the one to run the thread and can do so now, the run
+   * resumes in the same commit (R11); otherwise the append wakes whoever is. Resolves when the fate of that commit is known.
    * @param judged a recent state: tells whether that is worth trying, and decides nothing
    */
   async commitOutcome(
@@ -156,16 +187,15 @@ export class Engine implements AsyncDisposable {
   ): Promise<void> {
     const { store, runner, agents } = this.#d
     const agent = agents.get(run?.agent.name ?? '')
-    const fits = agent && run?.status === 'suspended' && run.blocked?.revision !== agent.revision
+    const fits = agent && run?.status === 'suspended' && run.blocked?.revision !== agent.revision && this.#owns(stream)
     if (!fits || this.#stop.signal.aborted || this.#jobs.has(stream) || this.#jobs.size >= this.#concurrency) {
       await store.commit(stream, decide, Number.POSITIVE_INFINITY)
       return
     }
     const begun = Promise.withResolvers<boolean>()
-    const drive = { ...this.#drive(stream), onBegun: () => begun.resolve(true) }
-    this.#launch(stream, async () => {
+    this.#launch(stream, async (signal) => {
       try {
-        return await runner.answer(stream, agent, decide, drive)
+        return await runner.answer(stream, agent, decide, { ...this.#drive(stream, signal), onBegun: () => begun.resolve(true) })
       } catch (error) {
         // What hinders the resume is no fault of the result: then it is recorded alone.
         if (isThreadlogError(error) && error.disposition === 'retry') begun.reject(error)
@@ -177,10 +207,14 @@ export class Engine implements AsyncDisposable {
   }
 
   /** Drives one thread as far as it goes now. */
-  async #work(stream: StreamKey, first: () => Promise<AttemptEnd | undefined>): Promise<void> {
+  async #work(
+    stream: StreamKey,
+    first: (signal: AbortSignal) => Promise<AttemptEnd | undefined>,
+    signal: AbortSignal,
+  ): Promise<void> {
     try {
-      let end = await first()
-      while (end?.is === 'ended' && !this.#stop.signal.aborted) end = await this.#step(stream)
+      let end = await first(signal)
+      while (end?.is === 'ended' && !signal.aborted) end = await this.#step(stream, signal)
     } catch (error) {
       // A thread in quarantine moves again with its repair.
       if (isThreadlogError(error, 'thread_quarantined')) return
@@ -197,14 +231,14 @@ export class Engine implements AsyncDisposable {
     })
   }
 
-  async #step(stream: StreamKey): Promise<AttemptEnd | undefined> {
+  async #step(stream: StreamKey, signal: AbortSignal): Promise<AttemptEnd | undefined> {
     const { store, runner, agents } = this.#d
     // Whatever woke this thread until now is in the state that is loaded next.
     this.#again.delete(stream)
     const state = await store.load(stream)
     // Applications may share a log: an engine does what is asked for in its own.
     if (state.identity?.application !== this.#d.submit.application) return undefined
-    const drive = this.#drive(stream)
+    const drive = this.#drive(stream, signal)
     const status = threadStatus(state)
     if (await isUncut(store, runner, state)) return void (await cut(store, stream))
     const agent = agents.get(state.run?.agent.name ?? '')
@@ -219,26 +253,35 @@ export class Engine implements AsyncDisposable {
     return next && wanted ? runner.start(stream, next.runId, wanted, drive) : undefined
   }
 
-  #drive(stream: StreamKey): DriveOptions {
-    return { signal: this.#stop.signal, onWaiting: (error) => this.#problem(`thread ${stream}`, error) }
+  #drive(stream: StreamKey, signal: AbortSignal): DriveOptions {
+    return { signal, onWaiting: (error) => this.#problem(`thread ${stream}`, error) }
   }
 
-  /** A run nobody drives: its engine is dead, or it is ours and no attempt of this process knows of it. */
+  /**
+   * A run nobody drives: its engine is dead, or it is ours and no attempt of this process knows of it, or it stands in a partition that
+   * came to us. There the engine that had it before stops by itself; calls it has begun get the time they have to settle.
+   */
   async #isAbandoned(state: ThreadState): Promise<boolean> {
     const run = state.run
-    return run?.owner.kind === 'engine' && (await this.#d.runner.isUndriven(run))
+    if (run?.owner.kind !== 'engine') return false
+    if (await this.#d.runner.isUndriven(run)) return true
+    const { assignment, owners } = this.#d.store.backend
+    const stream = state.identity?.stream
+    if (!assignment || stream === undefined || run.owner.id === owners.self) return false
+    return assignment.owns(stream, openDispatches(state).length > 0 ? HANDOVER_MS : 0)
   }
 
   async #sweepForEver(): Promise<void> {
     const { store, agents } = this.#d
     while (!this.#stop.signal.aborted) {
+      this.#hurry = new AbortController()
       try {
         const wanted = { backend: store.backend, agents: [...agents.values()], active: this.#d.active }
         for await (const stream of sweep(wanted)) if (!this.#jobs.has(stream)) this.#wake(stream)
       } catch (error) {
         this.#problem('sweep', error)
       }
-      await store.clock.sleep(this.#o.sweepMs ?? 1_000, this.#stop.signal)
+      await store.clock.sleep(this.#o.sweepMs ?? 1_000, AbortSignal.any([this.#stop.signal, this.#hurry.signal]))
     }
   }
 
@@ -256,11 +299,17 @@ export class Engine implements AsyncDisposable {
     this.#closed.resolve()
     this.#unlisten()
     this.#stop.abort()
+    for (const { stop } of this.#jobs.values()) stop.abort()
     await this.#http?.close()
-    await this.#sweeping
-    await Promise.all(this.#jobs.values())
-    await this.#intake?.close()
-    await this.#d.store.backend.assignment?.leave()
+    const settled = Promise.allSettled([
+      this.#sweeping,
+      ...[...this.#jobs.values()].map(({ done }) => done),
+      this.#intake?.close(),
+    ])
+    const enough = new AbortController()
+    await Promise.race([settled, this.#d.store.clock.sleep(CLOSE_MS, enough.signal)])
+    enough.abort()
+    await this.#leave()
   }
 
   [Symbol.asyncDispose](): Promise<void> {

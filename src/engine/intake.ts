@@ -12,8 +12,9 @@ import {
   settleResult,
   topicSource,
 } from '../continuations/index.ts'
-import type { Delivery, LogBackend, Positions } from '../log/index.ts'
+import type { Delivery, LogBackend } from '../log/index.ts'
 import { backoffMs, type Place, ReceiptQueue } from './receipts.ts'
+import { isRetryable, standBy, whenAborted } from './standby.ts'
 
 /** What the topic's records may answer (R18). */
 export interface IntakeRules {
@@ -53,7 +54,8 @@ const DRAIN_MS = 1000
 /**
  * Judges the records of topic `results` and publishes one final receipt for each. Results of one thread are handled in order, threads
  * beside each other. Several processes may run one: results are accepted once by the log, receipts are published once by
- * compare-and-swap on the progress, and whoever loses stands by until the winner stops moving.
+ * compare-and-swap on the progress of their partition, and whoever loses there stands by until the winner stops moving. Where the log's
+ * work is shared in partitions, each process judges those it has, and what it loses goes to the next one from the saved progress.
  */
 export function startIntake(options: IntakeOptions): Intake {
   const stop = new AbortController()
@@ -72,28 +74,10 @@ export function startIntake(options: IntakeOptions): Intake {
 async function run(options: IntakeOptions, signal: AbortSignal): Promise<void> {
   const { clock } = options.store
   for (let failures = 0; !signal.aborted; ) {
-    const outcome = await new Member(options, signal).run()
-    if (outcome === 'moved') {
-      failures = 0
-      await standBy(options, signal)
-    } else if (outcome === 'failed') await clock.sleep(backoffMs(failures++), signal)
-    else return
-  }
-}
-
-/** Returns when records wait and nobody has moved the progress for a while. */
-async function standBy({ backend, store, standbyMs = 2000, onError }: IntakeOptions, signal: AbortSignal): Promise<void> {
-  let before: Positions | undefined
-  while (!signal.aborted) {
-    try {
-      const now = await backend.topics.progress('results', GROUP)
-      if (before && equal(before, now) && (await hasMore(backend, now))) return
-      before = now
-    } catch (error) {
-      if (!isRetryable(error)) throw error
-      onError?.(error)
-    }
-    await store.clock.sleep(standbyMs, signal)
+    const began = clock.monotonic()
+    if (!(await new Member(options, signal).run())) return
+    if (clock.monotonic() - began > WELL_MS) failures = 0
+    await clock.sleep(backoffMs(failures++), signal)
   }
 }
 
@@ -101,39 +85,43 @@ async function standBy({ backend, store, standbyMs = 2000, onError }: IntakeOpti
 const GROUP = 'intake'
 /** Records judged at a time. */
 const MAX_IN_FLIGHT = 256
+/** Milliseconds after which a member that fails is not failing again. */
+const WELL_MS = 10_000
 
-const equal = (a: Positions, b: Positions): boolean =>
-  a.size === b.size && [...a].every(([partition, offset]) => b.get(partition) === offset)
-
-async function hasMore(backend: LogBackend, from: Positions): Promise<boolean> {
-  for await (const batch of backend.topics.scan('results', { from, limit: 1 })) if (batch.length > 0) return true
-  return false
-}
-
-const isRetryable = (error: unknown): boolean => isThreadlogError(error) && error.disposition === 'retry'
-
-/** One go at being the member that moves the progress. */
+/** One go at judging the partitions of this process. */
 class Member {
   readonly #options: IntakeOptions
   readonly #outer: AbortSignal
   readonly #stop = new AbortController()
   readonly #clock: Clock
   readonly #lanes = new Map<string, Promise<void>>()
-  #queue!: ReceiptQueue
-  #moved = false
+  readonly #queue: ReceiptQueue
+  /** Partitions in which another member is ahead, each with its watch. */
+  readonly #standing = new Map<number, AbortController>()
+  #round = new AbortController()
   #failure: unknown
 
   constructor(options: IntakeOptions, signal: AbortSignal) {
     this.#options = options
     this.#outer = signal
     this.#clock = options.store.clock
+    this.#queue = new ReceiptQueue({
+      topics: options.backend.topics,
+      topic: 'results',
+      group: GROUP,
+      clock: this.#clock,
+      onMoved: (partition) => this.#standBy(partition),
+      onError: (error) => options.onError?.(error),
+      onFailed: (error) => this.#fail(error),
+    })
   }
 
-  /** How it ended: asked to stop, overtaken by another member, or by a passing failure. @throws what stops the intake for good */
-  async run(): Promise<'stopped' | 'moved' | 'failed'> {
+  /** True if it ended by a passing failure, false when it was asked to. @throws what stops the intake for good */
+  async run(): Promise<boolean> {
     const end = () => this.#stop.abort()
     this.#outer.addEventListener('abort', end, { once: true })
     if (this.#outer.aborted) end()
+    const unlisten = this.#options.backend.assignment?.onChange(() => this.#reassigned())
     let passing = false
     try {
       await this.#consume()
@@ -144,43 +132,92 @@ class Member {
     } finally {
       end()
       this.#outer.removeEventListener('abort', end)
+      unlisten?.()
       await this.#drain()
     }
     if (this.#failure) throw this.#failure
-    return this.#moved ? 'moved' : passing ? 'failed' : 'stopped'
+    return passing
   }
 
   async #consume(): Promise<void> {
-    const { backend, onError } = this.#options
-    const saved = await backend.topics.progress('results', GROUP)
-    this.#queue = new ReceiptQueue({
-      topics: backend.topics,
-      topic: 'results',
-      group: GROUP,
-      clock: this.#clock,
-      saved,
-      onMoved: () => {
-        this.#moved = true
-        this.#stop.abort()
-      },
-      onError: (error) => onError?.(error),
-      onFailed: (error) => this.#fail(error),
-    })
-    const from = saved.size > 0 ? { from: saved } : {}
-    for await (const batch of backend.topics.subscribe('results', { group: GROUP, ...from, signal: this.#stop.signal })) {
-      for (const delivery of batch) {
-        await this.#queue.room(MAX_IN_FLIGHT, this.#stop.signal)
-        if (this.#stop.signal.aborted) return
-        await this.#take(delivery)
+    const { topics } = this.#options.backend
+    while (!this.#stop.signal.aborted) {
+      this.#round = new AbortController()
+      const signal = AbortSignal.any([this.#stop.signal, this.#round.signal])
+      // Where others are ahead in everything that is ours, nothing is read meanwhile.
+      if (this.#standing.size >= this.#share()) await whenAborted(signal)
+      else {
+        const from = this.#queue.next
+        const options = { group: GROUP, ...(from.size > 0 && { from }), signal }
+        for await (const batch of topics.subscribe('results', options)) if (!(await this.#takeAll(batch, signal))) break
       }
     }
   }
 
+  /** How many partitions are this process's to judge. */
+  #share(): number {
+    const { assignment, events } = this.#options.backend
+    return Math.max(1, assignment?.share?.size ?? events.partitions)
+  }
+
+  /** False when the rest is not wanted. */
+  async #takeAll(batch: readonly Delivery[], signal: AbortSignal): Promise<boolean> {
+    for (const delivery of batch) {
+      await this.#queue.room(MAX_IN_FLIGHT, signal)
+      if (signal.aborted) return false
+      if (!this.#queue.follows(delivery)) await this.#open(delivery.position.partition)
+      await this.#take(delivery)
+    }
+    return !signal.aborted
+  }
+
+  /** Begins a partition, or begins it again: others may have gone on in it meanwhile. */
+  async #open(partition: number): Promise<void> {
+    const saved = await this.#options.backend.topics.progress('results', GROUP)
+    if (this.#isMine(partition)) this.#queue.open(partition, saved.get(partition))
+  }
+
+  #isMine(partition: number): boolean {
+    return this.#options.backend.assignment?.share?.has(partition) ?? true
+  }
+
+  /** What is judged of a lost partition is for its new owner; a gained one is opened by its first record. */
+  #reassigned(): void {
+    if (this.#standing.size > 0) this.#round.abort()
+    for (const partition of this.#queue.next.keys()) if (!this.#isMine(partition)) this.#queue.drop(partition)
+    for (const [partition, watch] of this.#standing) {
+      if (this.#isMine(partition)) continue
+      this.#queue.drop(partition)
+      watch.abort()
+    }
+  }
+
+  /** Another member has gone on in a partition: it is taken up again when that one stops moving and records wait. */
+  #standBy(partition: number): void {
+    const watch = new AbortController()
+    this.#standing.set(partition, watch)
+    if (this.#standing.size >= this.#share()) this.#round.abort()
+    const { backend, store, standbyMs, onError } = this.#options
+    const o = { backend, clock: store.clock, group: GROUP, partition, ms: standbyMs, onError }
+    const over = standBy(o, AbortSignal.any([this.#stop.signal, watch.signal]))
+    over.then(
+      () => {
+        this.#standing.delete(partition)
+        if (watch.signal.aborted) return
+        this.#queue.drop(partition)
+        this.#round.abort()
+      },
+      (error: unknown) => this.#fail(error),
+    )
+  }
+
   async #take(delivery: Delivery): Promise<void> {
     const place = this.#queue.add(delivery)
+    if (!place) return
+    const { events, topics } = this.#options.backend
     const source = topicSource({
-      cluster: this.#options.backend.events.id,
-      topic: delivery.topic,
+      cluster: events.id,
+      topic: topics.nameOf?.(delivery.topic) ?? delivery.topic,
       partition: delivery.position.partition,
       offset: delivery.position.offset,
       time: delivery.time,
@@ -270,7 +307,6 @@ class Member {
 
   /** Lets what is being judged come to its verdict, for a while, and publishes what is finished. */
   async #drain(): Promise<void> {
-    if (!this.#queue) return
     const enough = new AbortController()
     await Promise.race([Promise.allSettled(this.#lanes.values()), this.#clock.sleep(DRAIN_MS, enough.signal)])
     enough.abort()

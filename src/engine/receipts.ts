@@ -1,13 +1,26 @@
 import { type Clock, isThreadlogError } from '../base/index.ts'
-import { encodeReceipt, type Receipt } from '../continuations/index.ts'
-import type { Delivery, Positions, TopicName, TopicRecord, Topics } from '../log/index.ts'
+import { type Receipt, receiptRecord } from '../continuations/index.ts'
+import type { Delivery, TopicName, TopicRecord, Topics } from '../log/index.ts'
 
 /** The place of one record among those of its partition. */
 export interface Place {
-  readonly partition: number
+  readonly lane: Lane
   readonly offset: bigint
   readonly key: string
   receipt: Receipt | undefined
+}
+
+/** One partition's records, from its opening until it is lost. */
+interface Lane {
+  readonly partition: number
+  readonly waiting: Place[]
+  /** Where the group stands in it; unknown for a group that has not begun, until its first record. */
+  saved: bigint | undefined
+  /** Behind the last record added. */
+  next: bigint
+  /** Nothing more may be published from here. */
+  lost: boolean
+  writing: Promise<void> | undefined
 }
 
 export interface ReceiptQueueOptions {
@@ -15,10 +28,8 @@ export interface ReceiptQueueOptions {
   topic: TopicName
   group: string
   clock: Clock
-  /** Where the group stood when its records were first asked for. */
-  saved: Positions
-  /** Another member of the group has gone on: nothing more may be published from here. */
-  onMoved(): void
+  /** Another member of the group has gone on in that partition: nothing more is published of it from here. */
+  onMoved(partition: number): void
   /** A transaction that failed; it is tried again if the error says so. */
   onError(error: unknown): void
   /** The log does not take receipts any more. */
@@ -29,23 +40,20 @@ export interface ReceiptQueueOptions {
 const MAX_BATCH = 500
 
 /**
- * Publishes receipts in the order of the records they answer, each batch in one transaction with the progress behind it, so that every
- * record gets exactly one: progress never passes a record without a receipt, and a second member that handled the same records finds
- * the progress moved and publishes nothing.
+ * Publishes receipts, for each partition in the order of the records they answer, each batch in one transaction with the progress behind
+ * it, so that every record gets exactly one: progress never passes a record without a receipt, and a second member that handled the
+ * same records finds the progress moved and publishes nothing. Partitions do not wait for each other: any may be lost at any time.
  */
 export class ReceiptQueue {
   readonly #options: ReceiptQueueOptions
-  readonly #waiting = new Map<number, Place[]>()
-  readonly #saved: Map<number, bigint>
+  readonly #lanes = new Map<number, Lane>()
   #count = 0
   #closing = false
   #closed = false
-  #writing: Promise<void> | undefined
   #roomWanted: (() => void)[] = []
 
   constructor(options: ReceiptQueueOptions) {
     this.#options = options
-    this.#saved = new Map(options.saved)
   }
 
   /** Records without a published receipt. */
@@ -53,21 +61,53 @@ export class ReceiptQueue {
     return this.#count
   }
 
-  /** Takes the place of a record; records of a partition must come in order. */
-  add({ position: { partition, offset }, key }: Delivery): Place {
-    const place: Place = { partition, offset, key, receipt: undefined }
-    const queue = this.#waiting.get(partition)
-    if (queue) queue.push(place)
-    else this.#waiting.set(partition, [place])
+  /** Behind the last record taken of each partition that goes on. */
+  get next(): Map<number, bigint> {
+    const going = [...this.#lanes.values()].filter((lane) => !lane.lost)
+    return new Map(going.map(({ partition, next, saved = 0n }) => [partition, next > saved ? next : saved]))
+  }
+
+  /** False for a record with which its partition has to be opened: the first one, or one that comes again. */
+  follows({ position: { partition, offset } }: Delivery): boolean {
+    const lane = this.#lanes.get(partition)
+    return lane !== undefined && (lane.lost || offset >= lane.next)
+  }
+
+  /** Begins a partition, from where its group stands. */
+  open(partition: number, saved: bigint | undefined): void {
+    this.drop(partition)
+    this.#lanes.set(partition, { partition, waiting: [], saved, next: 0n, lost: false, writing: undefined })
+  }
+
+  /** Forgets a partition: what waits there is for whoever has it now. */
+  drop(partition: number): void {
+    const lane = this.#lanes.get(partition)
+    this.#lanes.delete(partition)
+    if (lane) this.#lose(lane)
+  }
+
+  #lose(lane: Lane): void {
+    lane.lost = true
+    this.#count -= lane.waiting.splice(0).length
+    this.#wakeWaiting()
+  }
+
+  /** Takes the place of a record of an open partition, in order. Undefined for one that has its receipt, or is not ours to answer. */
+  add({ position: { partition, offset }, key }: Delivery): Place | undefined {
+    const lane = this.#lanes.get(partition)
+    if (!lane || lane.lost || offset < lane.next || offset < (lane.saved ?? 0n)) return undefined
+    const place: Place = { lane, offset, key, receipt: undefined }
+    lane.waiting.push(place)
     // A group without progress stands at its first record.
-    if (!this.#saved.has(partition)) this.#saved.set(partition, offset)
+    lane.saved ??= offset
+    lane.next = offset + 1n
     this.#count++
     return place
   }
 
   finish(place: Place, receipt: Receipt): void {
     place.receipt = receipt
-    if (this.#waiting.get(place.partition)?.[0] === place) this.#write()
+    if (place.lane.waiting[0] === place) this.#write(place.lane)
   }
 
   /** Resolves when fewer than `limit` records wait, when the queue is closed or `signal` aborts. */
@@ -84,96 +124,96 @@ export class ReceiptQueue {
     signal.removeEventListener('abort', look)
   }
 
+  #wakeWaiting(): void {
+    for (const resolve of this.#roomWanted.splice(0)) resolve()
+  }
+
   /** Publishes what is finished, without further tries, and takes nothing more. */
   async close(): Promise<void> {
     this.#closing = true
-    await this.#writing
+    await Promise.all([...this.#lanes.values()].map(({ writing }) => writing))
     this.#shut()
   }
 
   #shut(): void {
     this.#closed = true
-    for (const resolve of this.#roomWanted.splice(0)) resolve()
+    this.#wakeWaiting()
   }
 
-  #write(): void {
-    if (this.#writing || this.#closed) return
-    const failed = (error: unknown) => {
-      this.#options.onFailed(error)
-      this.#shut()
-    }
-    this.#writing = this.#drain()
-      .catch(failed)
+  #write(lane: Lane): void {
+    if (lane.writing || lane.lost || this.#closed) return
+    lane.writing = this.#drain(lane)
+      .catch((error: unknown) => {
+        this.#options.onFailed(error)
+        this.#shut()
+      })
       .finally(() => {
-        this.#writing = undefined
+        lane.writing = undefined
         // Something may have been finished between the last look and now.
-        if (this.#finished().length > 0) this.#write()
+        if (lane.waiting[0]?.receipt) this.#write(lane)
       })
   }
 
-  async #drain(): Promise<void> {
+  async #drain(lane: Lane): Promise<void> {
     // What finishes in the same turn goes into the same transaction.
     await new Promise<void>((resolve) => setImmediate(resolve))
-    while (!this.#closed) {
-      const batch = this.#finished()
+    while (!this.#closed && !lane.lost) {
+      const open = lane.waiting.findIndex(({ receipt }) => !receipt)
+      const batch = lane.waiting.slice(0, Math.min(MAX_BATCH, open < 0 ? MAX_BATCH : open))
       if (batch.length === 0) return
-      if (!(await this.#publish(batch))) return this.#shut()
-      for (const { partition } of batch) this.#waiting.get(partition)?.shift()
-      this.#count -= batch.length
-      for (const resolve of this.#roomWanted.splice(0)) resolve()
-    }
-  }
-
-  /** The records at the head of each partition that have their receipt. */
-  #finished(): Place[] {
-    const batch: Place[] = []
-    for (const queue of this.#waiting.values()) {
-      for (const place of queue) {
-        if (!place.receipt || batch.length >= MAX_BATCH) break
-        batch.push(place)
+      const fate = await this.#publish(lane, batch)
+      if (fate === 'stopped') return this.#shut()
+      if (fate === 'moved') {
+        if (lane.lost) return
+        this.#lose(lane)
+        this.#options.onMoved(lane.partition)
+        return
       }
+      if (lane.lost) return
+      this.#count -= lane.waiting.splice(0, batch.length).length
+      this.#wakeWaiting()
     }
-    return batch
   }
 
-  /** False when this member must not publish any more. */
-  async #publish(batch: Place[]): Promise<boolean> {
-    const { topics, topic, group, clock, onMoved, onError, onFailed } = this.#options
-    const next = new Map(batch.map(({ partition, offset }) => [partition, offset + 1n]))
-    const expect = new Map([...next.keys()].map((partition) => [partition, this.#saved.get(partition) as bigint]))
-    const receipts: TopicRecord[] = batch.map(({ key, receipt }) => ({ key, value: encodeReceipt(receipt as Receipt) }))
-    for (let failures = 0; !this.#closed; failures++) {
+  async #publish(lane: Lane, batch: Place[]): Promise<'published' | 'moved' | 'stopped'> {
+    const { topics, topic, group, clock, onError, onFailed } = this.#options
+    const { partition } = lane
+    const to = (batch.at(-1) as Place).offset + 1n
+    const progress = {
+      topic,
+      group,
+      next: new Map([[partition, to]]),
+      expect: new Map([[partition, lane.saved as bigint]]),
+    }
+    const receipts: TopicRecord[] = batch.map(({ key, receipt }) => receiptRecord(key, receipt as Receipt, clock.now()))
+    for (let failures = 0; !this.#closed && !lane.lost; failures++) {
       try {
-        await topics.transact({ publish: { receipts }, progress: { topic, group, next, expect } })
-        return this.#advance(next)
+        await topics.transact({ publish: { receipts }, progress })
+        lane.saved = to
+        return 'published'
       } catch (error) {
         if (isThreadlogError(error, 'progress_moved')) {
           // Perhaps by our own transaction, of which we only heard that it failed.
-          if (failures > 0 && (await this.#standsAt(next))) return this.#advance(next)
-          onMoved()
-          return false
+          if (failures === 0 || (await this.#saved(partition)) !== to) return 'moved'
+          lane.saved = to
+          return 'published'
         }
         if (!isThreadlogError(error) || error.disposition !== 'retry') {
           onFailed(error)
-          return false
+          return 'stopped'
         }
         onError(error)
-        if (this.#closing) return false
+        if (this.#closing) return 'stopped'
         await clock.sleep(backoffMs(failures))
       }
     }
-    return false
+    return lane.lost ? 'moved' : 'stopped'
   }
 
-  async #standsAt(next: Positions): Promise<boolean> {
+  async #saved(partition: number): Promise<bigint | undefined> {
     const { topics, topic, group } = this.#options
-    const saved = await topics.progress(topic, group)
-    return [...next].every(([partition, offset]) => saved.get(partition) === offset)
-  }
-
-  #advance(next: Positions): true {
-    for (const [partition, offset] of next) this.#saved.set(partition, offset)
-    return true
+    const progress = await topics.progress(topic, group).catch(() => undefined)
+    return progress?.get(partition)
   }
 }
 

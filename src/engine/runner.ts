@@ -31,6 +31,10 @@ export interface DriveOptions {
   onWaiting?: (error: unknown) => void
 }
 
+/** Calls of the run that were dispatched and have no outcome. */
+export const openDispatches = (state: ThreadState) =>
+  [...(state.batch?.calls.values() ?? [])].flatMap((call) => (call.settled || !call.dispatch ? [] : [call.dispatch]))
+
 /** Begins, resumes and recovers runs for one owner: the same steps for library and engine. */
 export class Runner {
   readonly #o: RunnerOptions
@@ -85,11 +89,15 @@ export class Runner {
     const run = state.run
     const stream = state.identity?.stream
     if (run?.status !== 'running' || stream === undefined) return { is: 'not-taken' }
-    await this.#waitOutStarts(state, o.signal)
+    const { clock } = this.#o.store
+    await clock.sleep(Math.max(0, (await this.#noStartsFrom(state)) - clock.now()), o.signal)
     if (o.signal?.aborted) return { is: 'stopped' }
+    const waitedFor = new Set(openDispatches(state).map(({ time }) => time))
     return this.#drive(stream, run.runId, run.attempt + 1, agent, o, (proposal) => {
       const now = proposal.state.run
+      // Its owner may live and have begun other calls meanwhile: those are waited for when this is tried again.
       const same = now?.status === 'running' && now.runId === run.runId && now.attempt === run.attempt
+      if (openDispatches(proposal.state).some(({ time }) => !waitedFor.has(time))) return undefined
       // Who may take the run up again does not change: an engine's run stays an engine's.
       return same ? recover(proposal, { id: this.#o.owner.id, kind: run.owner.kind }, why) : undefined
     })
@@ -107,17 +115,15 @@ export class Runner {
     return run.owner.id === owners.self ? !this.#o.active.has(run.runId) : owners.isDead(run.owner.id)
   }
 
-  async #waitOutStarts(state: ThreadState, signal: AbortSignal | undefined): Promise<void> {
+  /** Epoch milliseconds from which no effect of the run's owner can start any more; 0 if none can now (R20). */
+  async #noStartsFrom(state: ThreadState): Promise<number> {
     const { store, maxSkewMs = 5_000 } = this.#o
-    const open = [...(state.batch?.calls.values() ?? [])].flatMap((call) =>
-      call.settled || !call.dispatch ? [] : [call.dispatch],
-    )
+    const open = openDispatches(state)
     const owner = state.run?.owner.id ?? ''
     const { owners } = store.backend
     // An attempt of this process begins its calls in the very turn in which it learns that they are dispatched.
-    if (open.length === 0 || owner === owners.self || (await owners.isProvenDead(owner))) return
-    const until = Math.max(...open.map((dispatch) => dispatch.time + dispatch.startByMs)) + maxSkewMs
-    await store.clock.sleep(Math.max(0, until - store.clock.now()), signal)
+    if (open.length === 0 || owner === owners.self || (await owners.isProvenDead(owner))) return 0
+    return Math.max(...open.map((dispatch) => dispatch.time + dispatch.startByMs)) + maxSkewMs
   }
 
   async #drive(

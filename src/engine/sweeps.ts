@@ -24,17 +24,19 @@ export async function* sweep({ backend, agents, active }: SweepOptions): AsyncGe
   for (const row of pages((after) => resolvedThreads(tables, revisions, { limit: PAGE, after }))) yield row.stream
   const dead = new Map<string, boolean>()
   for (const row of pages((after) => runningThreads(tables, { limit: PAGE, after })))
-    if (await isUndriven(row, backend, active, dead)) yield row.stream
+    if (await mayBeUndriven(row, backend, active, dead)) yield row.stream
 }
 
-async function isUndriven(
+async function mayBeUndriven(
   row: ThreadRow,
-  { owners }: LogBackend,
+  { owners, assignment }: LogBackend,
   active: ReadonlySet<string>,
   dead: Map<string, boolean>,
 ): Promise<boolean> {
   const owner = row.owner_id ?? ''
   if (owner === owners.self) return !active.has(row.run_id ?? '')
+  // Whose partition it is looks closer, also at runs of the living.
+  if (assignment) return assignment.owns(row.stream)
   const known = dead.get(owner) ?? (await owners.isDead(owner))
   dead.set(owner, known)
   return known

@@ -1,6 +1,7 @@
 export type { Actor, Causation } from './actor.ts'
 export type { AvroRecord } from './avro-schema.ts'
 export * from './catalogue.ts'
+export { applicationSource, type CloudEvent, cloudEvent } from './cloud-event.ts'
 export * from './codec.ts'
 export * from './commit.ts'
 export { type EdgeCodec, edgeCodec, packagedEdges } from './edge-codec.ts'

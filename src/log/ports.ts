@@ -79,7 +79,7 @@ export interface Topics {
   /**
    * Records out and a group's progress, all or nothing. `next` is the next position to read. With `expect`, nothing is written unless
    * that is the saved progress (a group without one stands at its first record): of two members that handled the same records, one
-   * gets `progress_moved` (retry).
+   * gets `progress_moved` (retry). `next` names one partition: each has a progress of its own.
    */
   transact(o: {
     publish: Partial<Record<TopicName, readonly TopicRecord[]>>
@@ -87,6 +87,8 @@ export interface Topics {
   }): Promise<void>
   /** A group's saved progress. */
   progress(topic: TopicName, group: string): Promise<Positions>
+  /** What others call a topic, where that is not its name here. */
+  nameOf?(topic: TopicName): string
 }
 
 /** Read and write access to the projection tables, inside or outside a transaction. SQLite on every adapter (design §4). */
@@ -133,12 +135,16 @@ export interface Owners {
 
 /** How the processes of one log share its work, where a log is worked on in partitions. */
 export interface Assignment {
-  /** Takes part from now on. Resolves once this process has its share. */
+  /** Takes part from now on. Resolves once this process has its share. Each `join` is taken back by one `leave`. */
   join(): Promise<void>
-  /** Gives its share to the others. */
+  /** Gives its share to the others, once nobody here takes part any more. */
   leave(): Promise<void>
-  /** True while this process is the one to work on the stream. Liveness only: what keeps two from harm is the log. */
-  owns(stream: StreamKey): boolean
+  /** Partitions of this process; undefined while it takes no part. */
+  readonly share: ReadonlySet<number> | undefined
+  /**
+   * True while this process is the one to work on the stream, and has been for `ms`. Liveness only: what keeps two from harm is the log.
+   */
+  owns(stream: StreamKey, ms?: number): boolean
   /** Calls `listener` after each change of the share. The answer takes it back. */
   onChange(listener: () => void): () => void
 }
@@ -149,6 +155,8 @@ export interface LogBackend extends AsyncDisposable {
   /** Projection tables, for reading. */
   readonly tables: Sql
   readonly owners: Owners
+  /** Void records read so far, by partition (R5): in the log, never folded. Absent where a log keeps none. */
+  voids?(): ReadonlyMap<number, number>
   /** Absent: whoever has the log open works on all of it. */
   readonly assignment?: Assignment
   /**

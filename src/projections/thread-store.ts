@@ -219,7 +219,7 @@ function usable(folded: Folded): ThreadState {
   const q = folded.quarantine
   if (!q) return folded.state
   throw reject('thread_quarantined', `The event at version ${q.version} cannot be folded (${q.code}).`, {
-    details: { version: q.version, code: q.code, offset: String(q.position.offset) },
+    details: { version: q.version, code: q.code, partition: q.position.partition, offset: String(q.position.offset) },
     hint: 'Look at it with `threadlog replay`; a newer threadlog may read it; `thread.repaired` skips it.',
   })
 }

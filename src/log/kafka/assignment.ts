@@ -2,8 +2,8 @@ import type { Consumer, Kafka } from 'kafkajs'
 import type { StreamKey } from '../../events/index.ts'
 import { partitionOf } from '../partition.ts'
 import type { Assignment } from '../ports.ts'
-import { METADATA_MS } from './connection.ts'
-import { translate } from './errors.ts'
+import { CLOSE_MS, METADATA_MS, within } from './connection.ts'
+import { closed, translate } from './errors.ts'
 
 export interface GroupAssignmentOptions {
   kafka: Kafka
@@ -30,20 +30,25 @@ export class GroupAssignment implements Assignment {
   readonly #o: GroupAssignmentOptions
   readonly #listeners = new Set<() => void>()
   #consumer: Consumer | undefined
-  #mine: ReadonlySet<number> = new Set()
-  #left = false
+  /** Partitions of this process, with the time (`performance.now`) they came to it. */
+  #mine: ReadonlyMap<number, number> = new Map()
+  #share: ReadonlySet<number> | undefined
+  /** Who of this process takes part. */
+  #parts = 0
+  #joining: Promise<void> | undefined
+  #giveUp = () => {}
 
   constructor(options: GroupAssignmentOptions) {
     this.#o = options
   }
 
-  /** Partitions of this process; undefined before it takes part. */
   get share(): ReadonlySet<number> | undefined {
-    return this.#consumer ? this.#mine : undefined
+    return this.#share
   }
 
-  owns(stream: StreamKey): boolean {
-    return this.#mine.has(partitionOf(stream, this.#o.partitions))
+  owns(stream: StreamKey, ms = 0): boolean {
+    const since = this.#mine.get(partitionOf(stream, this.#o.partitions))
+    return since !== undefined && performance.now() - since >= ms
   }
 
   onChange(listener: () => void): () => void {
@@ -52,8 +57,21 @@ export class GroupAssignment implements Assignment {
   }
 
   async join(): Promise<void> {
-    this.#left = false
+    this.#parts++
+    this.#joining ??= this.#enter()
+    try {
+      await this.#joining
+    } catch (error) {
+      this.#parts--
+      this.#joining = undefined
+      throw error
+    }
+  }
+
+  async #enter(): Promise<void> {
+    this.#set([])
     const joined = Promise.withResolvers<void>()
+    this.#giveUp = () => joined.reject(closed())
     await this.#start(() => joined.resolve())
     await joined.promise
   }
@@ -73,13 +91,14 @@ export class GroupAssignment implements Assignment {
     })
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
       if (this.#consumer !== consumer) return
-      this.#set(new Set(payload.memberAssignment[topic] ?? []))
+      this.#set(payload.memberAssignment[topic] ?? [])
       onJoined()
     })
     consumer.on(consumer.events.CRASH, ({ payload }) => {
       if (this.#consumer !== consumer) return
       onTrouble?.(translate(payload.error, group))
-      this.#set(new Set())
+      this.#consumer = undefined
+      this.#set([])
       void this.#again(consumer, onJoined)
     })
     this.#consumer = consumer
@@ -88,18 +107,18 @@ export class GroupAssignment implements Assignment {
       await consumer.subscribe({ topics: [topic], fromBeginning: false })
       await consumer.run({ autoCommit: false, eachBatchAutoResolve: true, eachBatch: async () => {} })
     } catch (error) {
-      this.#consumer = undefined
-      await consumer.disconnect().catch(() => {})
+      if (this.#consumer === consumer) this.#consumer = undefined
+      void consumer.disconnect().catch(() => {})
       throw translate(error, group)
     }
   }
 
   /** Begins anew with a member of its own, until that works or this process leaves. */
   async #again(crashed: Consumer, onJoined: () => void): Promise<void> {
-    await crashed.disconnect().catch(() => {})
-    while (!this.#left) {
+    void crashed.disconnect().catch(() => {})
+    while (this.#parts > 0) {
       await new Promise((resolve) => setTimeout(resolve, AGAIN_MS))
-      if (this.#left) return
+      if (this.#parts === 0) return
       try {
         return await this.#start(onJoined)
       } catch (error) {
@@ -108,17 +127,31 @@ export class GroupAssignment implements Assignment {
     }
   }
 
-  #set(mine: ReadonlySet<number>): void {
-    const same = mine.size === this.#mine.size && [...mine].every((partition) => this.#mine.has(partition))
-    this.#mine = mine
+  #set(mine: readonly number[] | undefined): void {
+    const before = this.#share
+    const share = mine && new Set(mine)
+    const now = performance.now()
+    this.#mine = new Map((mine ?? []).map((partition) => [partition, this.#mine.get(partition) ?? now]))
+    this.#share = share
+    const same = share?.size === before?.size && [...(share ?? [])].every((partition) => before?.has(partition))
     if (!same) for (const listener of this.#listeners) listener()
   }
 
   async leave(): Promise<void> {
-    this.#left = true
+    if (this.#parts === 0 || --this.#parts > 0) return
     const consumer = this.#consumer
     this.#consumer = undefined
-    this.#set(new Set())
-    await consumer?.disconnect().catch(() => {})
+    this.#joining = undefined
+    this.#giveUp()
+    // First nothing is ours, which stops whoever works here; then we take no part.
+    this.#set([])
+    this.#set(undefined)
+    await within(CLOSE_MS, consumer?.disconnect())
+  }
+
+  /** Leaves, whoever still takes part. */
+  async close(): Promise<void> {
+    this.#parts = Math.min(this.#parts, 1)
+    await this.leave()
   }
 }

@@ -1,6 +1,7 @@
 import { reject, systemClock } from '../../base/index.ts'
 import type { EventLog, LogBackend, Projector } from '../ports.ts'
 import { GroupAssignment } from './assignment.ts'
+import { CLOSE_MS, within } from './connection.ts'
 import { type KafkaEventsOptions, openKafkaEvents } from './events.ts'
 import { KafkaOwners } from './owners.ts'
 import { PUBLISHER, Publisher } from './publisher.ts'
@@ -45,30 +46,28 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<LogBackend
   const close = () => (closing ??= shut())
   async function shut(): Promise<void> {
     const steps = [
-      () => publisher?.close(),
-      () => assignment.leave(),
+      // Each of them may wait for a cluster that is away: they do so together.
+      () => Promise.all([within(CLOSE_MS, publisher?.close()), assignment.close(), owners.close()]),
       () => topics.close(),
-      () => owners.close(),
       () => events.close(),
     ]
     let first: unknown
-    for (const step of steps) await Promise.resolve(step()).catch((error: unknown) => (first ??= error))
+    for (const step of steps) await step().catch((error: unknown) => (first ??= error))
     if (first !== undefined) throw first
   }
 
-  /** Projectors that only publish run where a partition is owned; the others in every replica. */
+  /** Projectors that only publish run where a partition is owned, in place of those before; the others in every replica. */
   async function install(projectors: readonly Projector[]): Promise<void> {
     await events.install(projectors.filter((projector) => !projector.publishes))
     const publishing = projectors.filter((projector) => projector.publishes)
     if (publishing.length === 0) return
-    if (publisher)
-      throw reject('projectors_installed', 'The projectors that publish are installed already.', { path: 'projectors' })
+    await publisher?.close()
     publisher = new Publisher({
       connection: events.connection,
       store: events.store,
       wakeups: events.wakeups,
       topics,
-      saved: async (partition) => (await topics.progress('events', PUBLISHER)).get(partition) ?? 0n,
+      saved: async (partition) => (await topics.progress('events', PUBLISHER, [partition])).get(partition) ?? 0n,
       projectors: publishing,
       onTrouble,
     })
@@ -85,6 +84,7 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<LogBackend
     events: options.readOnly ? lookedAt(events.log) : events.log,
     topics: options.readOnly ? Object.assign(topics, { publish: refuse, transact: refuse }) : topics,
     tables: events.tables,
+    voids: () => events.voids(),
     owners,
     assignment,
     install,

@@ -1,6 +1,7 @@
 import { connect as openSocket, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as openTls } from 'node:tls'
 import kafkajs, { type ISocketFactory, type Kafka, type SASLOptions } from 'kafkajs'
+import { installCodecs } from './codecs.ts'
 
 /** How to reach a cluster. */
 export interface KafkaConnection {
@@ -19,17 +20,30 @@ const REQUEST_MS = 10_000
 /** Milliseconds after which leaders are looked up again even if nobody failed: kafkajs does not do so on a time-out. */
 export const METADATA_MS = 5_000
 
+/** Milliseconds that closing waits for a cluster that may be away. */
+export const CLOSE_MS = 2_000
+
+/** Resolves when `work` has ended, however, or after `ms`. */
+export async function within(ms: number, work: Promise<unknown> | undefined): Promise<void> {
+  if (!work) return
+  let timer: NodeJS.Timeout | undefined
+  const enough = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)))
+  await Promise.race([work.catch(() => {}), enough])
+  clearTimeout(timer)
+}
+
 /** Few and quick: whoever calls decides whether to go on. */
 const RETRY = { initialRetryTime: 50, maxRetryTime: 400, retries: 3 }
 
 /** A client of the cluster. It logs nothing: what matters is thrown or told. */
 export function clientOf({ brokers, clientId = 'threadlog', ssl, sasl }: KafkaConnection): Kafka {
   silencePartitionerNotice()
+  installCodecs()
   return new kafkajs.Kafka({
     clientId,
     brokers: [...brokers],
     ...(ssl !== undefined && { ssl: ssl as ConnectionOptions }),
-    ...(sasl && { sasl: sasl as SASLOptions }),
+    ...(sasl && { sasl: { ...sasl } as SASLOptions }),
     connectionTimeout: CONNECT_MS,
     authenticationTimeout: CONNECT_MS,
     requestTimeout: REQUEST_MS,

@@ -1,6 +1,6 @@
 import type { Kafka } from 'kafkajs'
 import { METADATA_MS } from './connection.ts'
-import { isHopeless } from './errors.ts'
+import { closed, isHopeless, isKind } from './errors.ts'
 
 // Reading at an offset without a group, and asking for offsets: kafkajs 2.2.4 does both inside and offers neither. This file is all
 // that knows its inside (test/log/kafka/direct.contract.test.ts holds it to that).
@@ -159,13 +159,19 @@ export class DirectReader {
   async fetch(node: string, asks: readonly Ask[], { maxWaitMs, maxBytes, committed }: FetchOptions): Promise<Fetched[]> {
     const cluster = await this.#open()
     const broker = await cluster.findBroker({ nodeId: node })
-    const { responses } = await broker.fetch({
+    const request = {
       topics: byTopic(asks, ({ partition, offset }) => ({ partition, fetchOffset: String(offset), maxBytes })),
       maxWaitTime: maxWaitMs,
       minBytes: 1,
       maxBytes: Math.max(maxBytes, 8 * 1024 * 1024),
       isolationLevel: committed ? 1 : 0,
-    })
+    }
+    let responses: Awaited<ReturnType<InnerBroker['fetch']>>['responses']
+    try {
+      responses = (await broker.fetch(request)).responses
+    } catch (error) {
+      return [outOfRange(error)]
+    }
     const from = new Map(asks.map((ask) => [`${ask.topic} ${ask.partition}`, ask.offset]))
     return responses.flatMap(({ topicName, partitions }) =>
       partitions.map((partition) =>
@@ -208,7 +214,7 @@ export class DirectReader {
   }
 
   async #open(): Promise<InnerCluster> {
-    if (this.#closed) throw new Error('closed')
+    if (this.#closed) throw closed()
     if (this.#cluster) return this.#cluster
     this.#connecting ??= this.#connect().finally(() => {
       this.#connecting = undefined
@@ -264,6 +270,13 @@ function fetched(topic: string, answer: InnerPartition, from: bigint, committed:
     end: BigInt(committed ? answer.lastStableOffset : answer.highWatermark),
     errorCode,
   }
+}
+
+/** kafkajs throws for the whole answer what a broker said of one partition. @throws everything else */
+function outOfRange(error: unknown): Fetched {
+  const { topic, partition } = error as { topic?: string; partition?: number }
+  if (!isKind(error, 'KafkaJSOffsetOutOfRange') || topic === undefined || partition === undefined) throw error
+  return { topic, partition, records: [], next: 0n, start: 0n, end: 0n, errorCode: OFFSET_OUT_OF_RANGE }
 }
 
 const max = (a: bigint, b: bigint): bigint => (a > b ? a : b)

@@ -100,7 +100,8 @@ export class Ingest implements Participant {
 
   /** Behind what has been read of a partition, as committed. */
   readTo(partition: number): bigint {
-    return this.#committed.get(partition)?.read ?? 0n
+    // Before the first write of this process: what the replica has from before.
+    return this.#committed.get(partition)?.read ?? this.progress().get(partition)?.next ?? 0n
   }
 
   #rows(): Row[] {

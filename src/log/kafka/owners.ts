@@ -2,8 +2,8 @@ import type { Kafka, Producer } from 'kafkajs'
 import { type Clock, isJsonObject, parseJson, systemIds } from '../../base/index.ts'
 import type { Owners } from '../ports.ts'
 import { isGone, thisProcess } from '../sqlite/host.ts'
-import { METADATA_MS } from './connection.ts'
-import type { DirectReader } from './direct.ts'
+import { CLOSE_MS, METADATA_MS, within } from './connection.ts'
+import type { DirectReader, Fetched } from './direct.ts'
 import { translate } from './errors.ts'
 
 /** Milliseconds between two signs of life; after which an owner without one is gone, clocks of brokers being up to 5 s apart. */
@@ -11,6 +11,8 @@ const RENEW_MS = 2_000
 const EXPIRE_MS = 15_000
 /** An answer may be this old. */
 const FRESH_MS = 1_000
+/** Milliseconds for which this process must have been able to write its own signs before it says that others no longer do. */
+const STEADY_MS = 6_000
 const READ = { maxWaitMs: 0, maxBytes: 1 << 20, committed: false }
 
 interface Sign {
@@ -39,6 +41,9 @@ export class KafkaOwners implements Owners {
   readonly #process = thisProcess()
   #producer: Producer | undefined
   #timer: NodeJS.Timeout | undefined
+  #telling: Promise<void> | undefined
+  /** Since when (`performance.now`) each sign of this process was written in time. */
+  #steady = 0
   #seen: { at: number; signs: Promise<Map<string, Sign>> } | undefined
 
   constructor(options: KafkaOwnersOptions) {
@@ -48,17 +53,32 @@ export class KafkaOwners implements Owners {
   /** Registers this process and keeps it alive. */
   async register(): Promise<void> {
     await this.#tell(false)
-    // A sign that fails is made good by the next.
-    this.#timer = setInterval(
-      () => void this.#tell(false).catch((error: unknown) => this.#o.onTrouble?.(error)),
-      RENEW_MS,
-    ).unref()
+    this.#steady = performance.now()
+    this.#timer = setInterval(() => (this.#telling ??= this.#renew()), RENEW_MS).unref()
   }
 
+  /** A sign that fails is made good by the next. */
+  async #renew(): Promise<void> {
+    const began = performance.now()
+    try {
+      await this.#tell(false)
+    } catch (error) {
+      this.#steady = Number.POSITIVE_INFINITY
+      this.#o.onTrouble?.(error)
+    } finally {
+      const now = performance.now()
+      if (now - began > RENEW_MS || this.#steady > now) this.#steady = now
+      this.#telling = undefined
+    }
+  }
+
+  /** An owner that could not write its signs, because the cluster was away for all, is not dead: it gets time to write the next. */
   async isDead(owner: string): Promise<boolean> {
     if (owner === this.self) return false
     const sign = (await this.#signs()).get(owner)
-    return sign === undefined || sign.gone || sign.time + EXPIRE_MS <= this.#o.clock.now() || isGone(sign)
+    if (sign && (sign.gone || isGone(sign))) return true
+    const expired = sign === undefined || sign.time + EXPIRE_MS <= this.#o.clock.now()
+    return expired && performance.now() - this.#steady > STEADY_MS
   }
 
   async isProvenDead(owner: string): Promise<boolean> {
@@ -70,8 +90,12 @@ export class KafkaOwners implements Owners {
   async close(): Promise<void> {
     if (this.#timer === undefined) return
     clearInterval(this.#timer)
-    await this.#tell(true).catch(() => {})
-    await this.#producer?.disconnect().catch(() => {})
+    this.#timer = undefined
+    const last = async () => {
+      await this.#tell(true)
+      await this.#producer?.disconnect()
+    }
+    await within(CLOSE_MS, last())
   }
 
   async #tell(gone: boolean): Promise<void> {
@@ -122,13 +146,16 @@ export class KafkaOwners implements Owners {
   async #read(): Promise<Map<string, Sign>> {
     const { reader, topic, clock } = this.#o
     try {
-      const end = (await reader.offsets(topic, [0], 'end')).get(0)!
-      let offset = (await reader.offsets(topic, [0], { since: clock.now() - 2 * EXPIRE_MS })).get(0)!
+      const since = { since: clock.now() - 2 * EXPIRE_MS }
+      const [end, from] = await reader.patiently(async () => [
+        (await reader.offsets(topic, [0], 'end')).get(0)!,
+        (await reader.offsets(topic, [0], since)).get(0)!,
+      ])
+      let offset = from!
       const signs = new Map<string, Sign>()
       while (offset >= 0n && offset < end) {
-        const [[node] = []] = await reader.byLeader([{ topic, partition: 0 }])
-        const [batch] = await reader.fetch(node!, [{ topic, partition: 0, offset }], READ)
-        if (!batch || batch.errorCode !== 0 || batch.next <= offset) break
+        const at = offset
+        const batch = await reader.patiently(() => this.#fetch(at))
         for (const { value, time } of batch.records) {
           const sign = signOf(value, time)
           if (sign) signs.set(sign.owner, sign)
@@ -139,6 +166,15 @@ export class KafkaOwners implements Owners {
     } catch (error) {
       throw translate(error, topic)
     }
+  }
+
+  /** What is not read must not be taken for what is not there: its owner would count as dead. */
+  async #fetch(offset: bigint): Promise<Fetched> {
+    const { reader, topic } = this.#o
+    const [[node] = []] = await reader.byLeader([{ topic, partition: 0 }])
+    const [batch] = await reader.fetch(node!, [{ topic, partition: 0, offset }], READ)
+    if (batch?.errorCode === 0 && batch.next > offset) return batch
+    throw Object.assign(new Error('the signs of life were not read'), { type: 'LEADER_NOT_AVAILABLE' })
   }
 }
 

@@ -20,8 +20,8 @@ export interface TailOptions {
   onStopped(partition: number, error: unknown): void
   /** A fetch failed and is tried again. */
   onTrouble?(error: unknown): void
-  /** Reads again after a failure: the log may have changed meanwhile (R16). */
-  onResumed?(): void
+  /** Before reading again after a failure: the log may be another one by now (R16). Nothing is read until this resolves. */
+  onResumed?(): Promise<void>
 }
 
 const MAX_WAIT_MS = 200
@@ -64,7 +64,7 @@ export class TopicTail {
       try {
         if (failures > 0) {
           await this.#reader.refresh()
-          this.#o.onResumed?.()
+          await this.#o.onResumed?.()
         }
         const asks = [...this.#next.keys()].map((partition) => ({ topic: this.#o.topic, partition }))
         const groups = await this.#reader.byLeader(asks)

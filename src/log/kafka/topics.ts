@@ -1,13 +1,16 @@
 import type { Kafka, Message, Producer } from 'kafkajs'
+import { reject } from '../../base/index.ts'
 import { partitionOf } from '../partition.ts'
 import type { Delivery, Positions, TopicName, TopicRecord, Topics } from '../ports.ts'
-import { METADATA_MS } from './connection.ts'
+import { CLOSE_MS, METADATA_MS, within } from './connection.ts'
 import { DirectReader, type Fetched, type RawRecord } from './direct.ts'
 import { closed, isHopeless, isKind, MISSING, translate } from './errors.ts'
+import { fromKafkaHeaders, toKafkaHeaders } from './headers.ts'
+import { CARRIERS, groupProgress, mark, PROGRESS_HEADER } from './progress.ts'
 import { pause } from './sender.ts'
 import { TopicTail } from './tail.ts'
 import { topicName } from './topic-plan.ts'
-import { savedOffsets, Transactor } from './transactor.ts'
+import { moved, Transactor } from './transactor.ts'
 
 export interface KafkaTopicsOptions {
   kafka: Kafka
@@ -27,14 +30,16 @@ type KafkaTransaction = Pick<Transact, 'publish'> & {
 /** Batches a subscriber may be behind before reading pauses. */
 const BEHIND = 4
 const SCAN = { maxWaitMs: 100, maxBytes: 1 << 20, committed: true }
-/** Header of a record written together with a group's progress: `<group> <topic> <next offset>`. Offsets of idle groups expire, records do not. */
-export const PROGRESS_HEADER = 'threadlog-progress'
+/** Looks for the markers of a transaction, which the cluster writes after it has said that it is committed. */
+const MARKER_TRIES = 100
 
 /** The edge topics on Kafka: plain and transactional writes, reads committed. */
 export class KafkaTopics implements Topics {
   readonly #o: KafkaTopicsOptions
   readonly #reader: DirectReader
-  readonly #transactors = new Map<string, Transactor>()
+  readonly #transactors = new Map<string, { transactor: Transactor; partition: number | undefined }>()
+  /** By topic and partition, the first record of the newest transaction of this process. */
+  readonly #written = new Map<string, bigint>()
   readonly #subscriptions = new Set<Subscription>()
   readonly #stop = new AbortController()
   #producer: Promise<Producer> | undefined
@@ -46,6 +51,10 @@ export class KafkaTopics implements Topics {
 
   #name(topic: TopicName | 'events'): string {
     return topicName(this.#o.prefix, topic)
+  }
+
+  nameOf(topic: TopicName): string {
+    return this.#name(topic)
   }
 
   async publish(topic: TopicName, records: readonly TopicRecord[]): Promise<Positions> {
@@ -73,31 +82,38 @@ export class KafkaTopics implements Topics {
   }
 
   #message({ key, value, headers }: TopicRecord, partition = partitionOf(key, this.#o.partitions)): Message {
-    return { partition, key, value: Buffer.from(value.buffer, value.byteOffset, value.byteLength), ...(headers && { headers }) }
+    const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength)
+    return { partition, key, value: bytes, ...(headers && { headers: toKafkaHeaders(headers) }) }
   }
 
+  /** Progress is that of one partition: each has a transactional id of its own, so that taking one over fences nobody else. */
   async transact({ publish, progress }: KafkaTransaction): Promise<void> {
     const { prefix } = this.#o
+    if (progress && progress.next.size !== 1)
+      throw reject('progress_partitions', 'A transaction carries the progress of one partition.', {
+        path: `progress.next`,
+        expected: 'one partition',
+        details: { partitions: progress.next.size },
+      })
     const [place] = progress ? [...progress.next] : []
+    const id = [prefix, progress?.group ?? 'edges', ...(progress ? [progress.topic, place?.[0] ?? 0] : [])].join('.')
+    // Who lost a partition must not take its id again: that would stop the new owner.
+    if (place && this.#o.assigned?.()?.has(place[0]) === false) throw moved(id)
     // Records stand in the partition whose progress they carry: who owns one owns the other.
-    const mark = progress && place && { [PROGRESS_HEADER]: `${progress.group} ${progress.topic} ${place[1]}` }
+    const marked = progress && place && { [PROGRESS_HEADER]: mark(progress.group, progress.topic, place[1]) }
     const messages = Object.entries(publish).map(([topic, records]) => ({
       topic: this.#name(topic as TopicName),
       messages: (records ?? []).map((record) => {
         const message = this.#message(record, place?.[0])
-        return mark ? { ...message, headers: { ...message.headers, ...mark } } : message
+        return marked ? { ...message, headers: { ...message.headers, ...marked } } : message
       }),
     }))
-    const id = [prefix, progress?.group ?? 'edges', ...(progress ? [progress.topic, place?.[0] ?? 0] : [])].join('.')
-    const transactor = this.#transactors.get(id) ?? new Transactor(this.#o.kafka, id)
-    this.#transactors.set(id, transactor)
-    const topic = progress && this.#name(progress.topic)
-    await transactor.run({
+    const written = await this.#transactor(id, progress).run({
       messages,
       ...(progress &&
         place && {
           progress: {
-            topic: topic as string,
+            topic: this.#name(progress.topic),
             group: this.#group(progress.group),
             partition: place[0],
             next: place[1],
@@ -105,17 +121,53 @@ export class KafkaTopics implements Topics {
           },
         }),
     })
+    for (const { topic: name, partition, offset } of written) this.#written.set(`${name} ${partition}`, offset)
+  }
+
+  /** The cluster may name the place before a transaction of this process for a moment yet. */
+  #withOwn(saved: Positions, of: { group: string; topic: string; partitions: Iterable<number> }): Positions {
+    const places = new Map(saved)
+    for (const partition of of.partitions)
+      for (const { transactor } of this.#transactors.values()) {
+        const own = transactor.saved(of.group, of.topic, partition)
+        if (own !== undefined && own > (places.get(partition) ?? -1n)) places.set(partition, own)
+      }
+    return places
+  }
+
+  #transactor(id: string, progress: KafkaTransaction['progress']): Transactor {
+    const known = this.#transactors.get(id)
+    if (known) return known.transactor
+    const [partition] = progress?.next.keys() ?? []
+    const saved = async () =>
+      progress && partition !== undefined
+        ? (await this.progress(progress.topic, progress.group, [partition])).get(partition)
+        : undefined
+    const transactor = new Transactor(this.#o.kafka, id, saved)
+    this.#transactors.set(id, { transactor, partition })
+    return transactor
   }
 
   #group(group: string): string {
     return `${this.#o.prefix}.${group}`
   }
 
-  async progress(topic: TopicName | 'events', group: string): Promise<Positions> {
+  /** The group's offsets or what its records say of them, whichever is further. */
+  async progress(
+    topic: TopicName | 'events',
+    group: string,
+    partitions: Iterable<number> = range(this.#o.partitions),
+  ): Promise<Positions> {
+    const name = this.#name(topic)
+    const carriers = (CARRIERS[topic] ?? []).map((carrier) => this.#name(carrier))
     try {
-      return await savedOffsets(this.#o.kafka, this.#group(group), this.#name(topic))
+      const saved = await groupProgress(this.#o.kafka, this.#reader, {
+        ...{ group, topic, carriers, partitions: [...partitions] },
+        saved: { group: this.#group(group), topic: name },
+      })
+      return this.#withOwn(saved, { group: this.#group(group), topic: name, partitions })
     } catch (error) {
-      throw translate(error, this.#name(topic))
+      throw translate(error, name)
     }
   }
 
@@ -145,13 +197,20 @@ export class KafkaTopics implements Topics {
 
   /** The partitions of this process have changed: groups go on with those it has now. */
   reassign(): void {
+    const mine = this.#o.assigned?.()
+    for (const [id, { transactor, partition }] of this.#transactors) {
+      if (partition === undefined || mine?.has(partition) !== false) continue
+      // Its id is the new owner's; what this process knew of the progress will be old when the partition comes back.
+      this.#transactors.delete(id)
+      void transactor.close()
+    }
     for (const subscription of this.#subscriptions) subscription.reassign()
   }
 
   async *scan(topic: TopicName, options: { from?: Positions; limit?: number } = {}): AsyncGenerator<Delivery[]> {
     const name = this.#name(topic)
     const all = range(this.#o.partitions)
-    const ends = await this.#asked(name, () => this.#reader.offsets(name, all, 'committed'))
+    const ends = await this.#ends(name, all)
     const firsts = await this.#asked(name, () => this.#reader.offsets(name, all, 'first'))
     let left = options.limit ?? Number.POSITIVE_INFINITY
     for (const partition of all) {
@@ -166,6 +225,16 @@ export class KafkaTopics implements Topics {
         if (batch.next <= offset) return
         offset = batch.next
       }
+    }
+  }
+
+  /** Where records that may be read end, those of this process's own transactions included. */
+  async #ends(name: string, partitions: readonly number[]): Promise<Map<number, bigint>> {
+    for (let tries = 0; ; tries++) {
+      const ends = await this.#asked(name, () => this.#reader.offsets(name, partitions, 'committed'))
+      const hidden = (partition: number) => (this.#written.get(`${name} ${partition}`) ?? -1n) >= ends.get(partition)!
+      if (tries === MARKER_TRIES || !partitions.some(hidden)) return ends
+      await pause(0, this.#stop.signal)
     }
   }
 
@@ -210,8 +279,11 @@ export class KafkaTopics implements Topics {
 
   async close(): Promise<void> {
     this.#stop.abort()
-    await Promise.all([...this.#transactors.values()].map((transactor) => transactor.close()))
-    await this.#producer?.then((producer) => producer.disconnect()).catch(() => {})
+    await Promise.all([...this.#transactors.values()].map(({ transactor }) => within(CLOSE_MS, transactor.close())))
+    await within(
+      CLOSE_MS,
+      this.#producer?.then((producer) => producer.disconnect()),
+    )
     await this.#reader.close()
   }
 }
@@ -348,7 +420,7 @@ function deliveryOf(topic: TopicName, partition: number, { offset, key, value, h
     position: { partition, offset },
     key: key === null ? '' : Buffer.from(key).toString(),
     value: value === null ? new Uint8Array() : new Uint8Array(value),
-    ...(Object.keys(others).length > 0 && { headers: others }),
+    ...(Object.keys(others).length > 0 && { headers: fromKafkaHeaders(others) }),
     time,
   }
 }

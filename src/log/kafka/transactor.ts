@@ -9,6 +9,16 @@ export interface Transaction {
   progress?: { topic: string; group: string; partition: number; next: bigint; expect?: bigint }
 }
 
+/** First record of a transaction in a partition. */
+export interface Written {
+  topic: string
+  partition: number
+  offset: bigint
+}
+
+/** Reads a progress from the cluster. */
+type Saved = (progress: NonNullable<Transaction['progress']>) => Promise<bigint | undefined>
+
 /** Milliseconds a transaction may stay open before the cluster aborts it. */
 const TRANSACTION_MS = 30_000
 /** EndTxn is answered before its markers are written; the next transaction is then told to wait. */
@@ -21,20 +31,23 @@ const RETRY = { initialRetryTime: 2, maxRetryTime: 200, retries: 8 }
 export class Transactor {
   readonly #kafka: Kafka
   readonly #id: string
+  readonly #saved: Saved
   #producer: Producer | undefined
   readonly #known = new Map<string, bigint | undefined>()
   #turn: Promise<unknown> = Promise.resolve()
 
-  constructor(kafka: Kafka, id: string) {
+  constructor(kafka: Kafka, id: string, saved: Saved) {
     this.#kafka = kafka
     this.#id = id
+    this.#saved = saved
   }
 
   /**
+   * @returns the first record of each partition written to. It is committed, but may not be readable yet.
    * @throws ThreadlogError `progress_moved` when another member took over or `expect` is not what is saved; `log_unavailable` when it is
    * not known whether the transaction was committed: the saved progress tells
    */
-  run(transaction: Transaction): Promise<void> {
+  run(transaction: Transaction): Promise<Written[]> {
     const turn = this.#turn.then(
       () => this.#run(transaction),
       () => this.#run(transaction),
@@ -43,13 +56,21 @@ export class Transactor {
     return turn
   }
 
-  async #run({ messages, progress }: Transaction): Promise<void> {
+  /** Where a group stands by what was written under this id: the cluster may name the place before it for a moment yet. */
+  saved(group: string, topic: string, partition: number): bigint | undefined {
+    return this.#known.get(keyOf({ group, topic, partition }))
+  }
+
+  async #run({ messages, progress }: Transaction): Promise<Written[]> {
     try {
       const producer = await this.#taken()
       if (progress?.expect !== undefined) await this.#compare(progress)
       const transaction = await producer.transaction()
+      const written: Written[] = []
       for (const { topic, messages: records } of messages)
-        if (records.length > 0) await transaction.send({ topic, acks: -1, messages: records })
+        if (records.length > 0)
+          for (const { partition, baseOffset } of await transaction.send({ topic, acks: -1, messages: records }))
+            written.push({ topic, partition, offset: BigInt(baseOffset ?? 0) })
       if (progress) {
         const { group, topic, partition, next } = progress
         await transaction.sendOffsets({
@@ -59,9 +80,10 @@ export class Transactor {
       }
       await transaction.commit()
       if (progress) this.#known.set(keyOf(progress), progress.next)
+      return written
     } catch (error) {
-      // Fenced, or of unknown fate: this producer object is of no use any more, and what it knew may be old.
-      if (!(error as ThreadlogError).code) await this.#drop()
+      // Fenced, overtaken or of unknown fate: this producer object is of no use any more, and what it knew may be old.
+      this.#drop()
       throw isKind(error, ...FENCED) ? moved(this.#id) : translate(error, this.#id)
     }
   }
@@ -91,18 +113,19 @@ export class Transactor {
 
   async #compare(progress: NonNullable<Transaction['progress']>): Promise<void> {
     const key = keyOf(progress)
-    if (!this.#known.has(key)) this.#known.set(key, await savedOffset(this.#kafka, progress))
+    if (!this.#known.has(key)) this.#known.set(key, await this.#saved(progress))
     const saved = this.#known.get(key)
     if (saved !== undefined && saved !== progress.expect) throw moved(this.#id)
   }
 
-  async #drop(): Promise<void> {
+  #drop(): Promise<void> {
     const producer = this.#producer
     this.#producer = undefined
     this.#known.clear()
-    await producer?.disconnect().catch(() => {})
+    return producer ? producer.disconnect().catch(() => {}) : Promise.resolve()
   }
 
+  /** After what is under way. */
   async close(): Promise<void> {
     await this.#turn.catch(() => {})
     await this.#drop()
@@ -112,27 +135,8 @@ export class Transactor {
 const keyOf = ({ group, topic, partition }: { group: string; topic: string; partition: number }): string =>
   `${group} ${topic} ${partition}`
 
-const moved = (path: string): ThreadlogError =>
+export const moved = (path: string): ThreadlogError =>
   retryLater('progress_moved', 'Another member of the group has gone on meanwhile.', {
     path,
     hint: 'Read the saved progress and go on from there.',
   })
-
-async function savedOffset(
-  kafka: Kafka,
-  { group, topic, partition }: { group: string; topic: string; partition: number },
-): Promise<bigint | undefined> {
-  return (await savedOffsets(kafka, group, topic)).get(partition)
-}
-
-/** A group's saved offsets of one topic. */
-export async function savedOffsets(kafka: Kafka, group: string, topic: string): Promise<Map<number, bigint>> {
-  const admin = kafka.admin()
-  try {
-    await admin.connect()
-    const [found] = await admin.fetchOffsets({ groupId: group, topics: [topic] })
-    return new Map((found?.partitions ?? []).filter(({ offset }) => offset !== '-1').map((p) => [p.partition, BigInt(p.offset)]))
-  } finally {
-    await admin.disconnect().catch(() => {})
-  }
-}

@@ -1,0 +1,100 @@
+import type { Kafka } from 'kafkajs'
+import type { TopicName } from '../ports.ts'
+import type { DirectReader, RawRecord } from './direct.ts'
+
+/** Header of a record written together with a group's progress: `<group> <topic> <next offset>`. Offsets of idle groups expire, records do not. */
+export const PROGRESS_HEADER = 'threadlog-progress'
+
+/** Where the records stand that carry the progress of a group that reads a topic. */
+export const CARRIERS: Readonly<Partial<Record<TopicName | 'events', readonly TopicName[]>>> = {
+  results: ['receipts'],
+  events: ['requests', 'checkpoints'],
+}
+
+/** Records looked at first; each further look goes back four times as far. */
+const STEP = 64n
+const READ = { maxWaitMs: 100, maxBytes: 1 << 20, committed: true }
+
+const max = (a: bigint, b: bigint): bigint => (a > b ? a : b)
+
+export const mark = (group: string, topic: string, next: bigint): string => `${group} ${topic} ${next}`
+
+function markOf({ headers }: RawRecord, group: string, topic: string): bigint | undefined {
+  const [by, of, next = ''] = headers[PROGRESS_HEADER]?.split(' ') ?? []
+  return by === group && of === topic && /^\d{1,19}$/.test(next) ? BigInt(next) : undefined
+}
+
+/**
+ * The progress that the newest records of a partition carry; undefined when none does. Reads back from the end, committed records only.
+ * @param looks how often it goes further back; default: to the first record
+ */
+async function markedProgress(
+  reader: DirectReader,
+  where: { carrier: string; partition: number; group: string; topic: string },
+  looks = Number.POSITIVE_INFINITY,
+): Promise<bigint | undefined> {
+  const { carrier, partition, group, topic } = where
+  const offset = async (which: 'first' | 'committed') => (await reader.offsets(carrier, [partition], which)).get(partition)!
+  const [first, end] = [await offset('first'), await offset('committed')]
+  let step = STEP
+  for (let to = end; to > first && looks > 0; step *= 4n, looks--) {
+    const from = max(to - step, first)
+    let found: bigint | undefined
+    for (let at = from; at < to; ) {
+      const [[node] = []] = await reader.byLeader([{ topic: carrier, partition }])
+      const [batch] = await reader.fetch(node!, [{ topic: carrier, partition, offset: at }], READ)
+      if (batch?.errorCode !== 0) throw Object.assign(new Error('not read'), { type: 'LEADER_NOT_AVAILABLE' })
+      if (batch.next <= at) break
+      for (const record of batch.records) {
+        const next = record.offset < to ? markOf(record, group, topic) : undefined
+        if (next !== undefined && (found === undefined || next > found)) found = next
+      }
+      at = batch.next
+    }
+    if (found !== undefined) return found
+    to = from
+  }
+  return undefined
+}
+
+/** A group's saved offsets of one topic. */
+async function savedOffsets(kafka: Kafka, group: string, topic: string): Promise<Map<number, bigint>> {
+  const admin = kafka.admin()
+  try {
+    await admin.connect()
+    const [found] = await admin.fetchOffsets({ groupId: group, topics: [topic] })
+    return new Map((found?.partitions ?? []).filter(({ offset }) => offset !== '-1').map((p) => [p.partition, BigInt(p.offset)]))
+  } finally {
+    await admin.disconnect().catch(() => {})
+  }
+}
+
+export interface ProgressOf {
+  /** Names of group and topic in the marks. */
+  group: string
+  topic: string
+  partitions: readonly number[]
+  /** Full names of the topics whose records carry the marks. */
+  carriers: readonly string[]
+  /** Full names of group and topic under which the cluster keeps the offsets. */
+  saved: { group: string; topic: string }
+}
+
+/**
+ * How far a group has come in each partition: what its offsets say or what the records say that were written with them, whichever is
+ * further. Both stand in one transaction, so each is true whenever it is there, and the one that is behind is only older: offsets of
+ * idle groups expire or are reset, records may be deleted by age.
+ */
+export async function groupProgress(kafka: Kafka, reader: DirectReader, o: ProgressOf): Promise<Map<number, bigint>> {
+  const offsets = await savedOffsets(kafka, o.saved.group, o.saved.topic)
+  const found = new Map([...offsets].filter(([partition]) => o.partitions.includes(partition)))
+  const look = async (carrier: string, partition: number): Promise<void> => {
+    const where = { carrier, partition, group: o.group, topic: o.topic }
+    // Where the offset is there, the newest records are enough to check it.
+    const far = offsets.has(partition) ? 1 : undefined
+    const next = await reader.patiently(() => markedProgress(reader, where, far))
+    if (next !== undefined && next > (found.get(partition) ?? -1n)) found.set(partition, next)
+  }
+  await Promise.all(o.partitions.flatMap((partition) => o.carriers.map((carrier) => look(carrier, partition))))
+  return found
+}
