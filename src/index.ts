@@ -1,7 +1,7 @@
 export { isThreadlogError, type JsonObject, type JsonValue, ThreadlogError } from './base/index.ts'
 export { encodeResult, type Receipt, type ResultRecord } from './continuations/index.ts'
 export * from './engine/index.ts'
-export type { ThreadKey } from './events/index.ts'
+export type { SchemaSource, ThreadKey } from './events/index.ts'
 export { type Agent, aiTools, defineAgent, defineTool, externalTool, type Tool, type ToolContext } from './harness/index.ts'
 export type { LogBackend, RecordedEvent } from './log/index.ts'
 export { HarnessState } from './messages/index.ts'

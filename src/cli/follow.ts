@@ -61,12 +61,16 @@ export const followTopic = (
   o: FollowOptions,
 ): AsyncGenerator<Delivery> => lasting((next) => topics.subscribe(topic, { from: next, signal: o.signal }), from, o)
 
+/** An offset behind every record. */
+const BEYOND = 2n ** 62n
+
 /** Where the next record of a topic will stand, found by halving: reads a few records, however many there are. */
 export async function endOfTopic({ topics, events }: LogBackend, topic: TopicName): Promise<Positions> {
   const ends = new Map<number, bigint>()
+  const others = new Map(Array.from({ length: events.partitions }, (_, partition) => [partition, BEYOND]))
   for (let partition = 0; partition < events.partitions; partition++) {
     const isBehind = async (offset: bigint): Promise<boolean> => {
-      for await (const [record] of topics.scan(topic, { from: new Map([[partition, offset]]), limit: 1 }))
+      for await (const [record] of topics.scan(topic, { from: new Map([...others, [partition, offset]]), limit: 1 }))
         if (record) return false
       return true
     }

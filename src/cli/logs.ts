@@ -1,6 +1,19 @@
 import { isThreadlogError } from '../base/index.ts'
+import { openThreadlog, type Threadlog, type ThreadlogOptions } from '../engine/index.ts'
 import { type LogBackend, openLog } from '../log/index.ts'
 import { indexProjectors } from '../projections/index.ts'
+import { isKafka, openKafka } from './kafka-log.ts'
+
+interface OpenOptions {
+  readOnly?: boolean
+  create?: boolean
+  /** Told of what failed and is tried again. */
+  onTrouble?(trouble: unknown): void
+}
+
+/** Opens a log by its address. Topics of a log on Kafka are made by `topics create` only. */
+export const openAddress = (address: string, o: OpenOptions): Promise<LogBackend> =>
+  isKafka(address) ? openKafka(address, o) : openLog(address, o)
 
 /**
  * Runs `look` on a log that is only looked at: no owner row, no write, so it works beside an engine, on a copy, and without permission to
@@ -12,7 +25,7 @@ export async function looking<T>(address: string, look: (backend: LogBackend) =>
 }
 
 async function openToLook(address: string): Promise<LogBackend> {
-  const readOnly = await openLog(address, { readOnly: true })
+  const readOnly = await openAddress(address, { readOnly: true })
   try {
     await readOnly.install(indexProjectors())
     return readOnly
@@ -24,7 +37,7 @@ async function openToLook(address: string): Promise<LogBackend> {
 }
 
 async function openToWrite(address: string): Promise<LogBackend> {
-  const backend = await openLog(address, { create: false })
+  const backend = await openAddress(address, { create: false })
   try {
     await backend.install(indexProjectors())
     return backend
@@ -39,15 +52,25 @@ export async function writing<T>(address: string, work: (backend: LogBackend) =>
   return closing(await openToWrite(address), work)
 }
 
+/** Runs `work` with threads on a log, which is made if there is none. */
+export const working = <T>(
+  address: string,
+  { onTrouble, ...o }: Omit<ThreadlogOptions, 'log'> & Pick<OpenOptions, 'onTrouble'>,
+  work: (threads: Threadlog) => Promise<T>,
+): Promise<T> =>
+  openAddress(address, { onTrouble }).then((log) =>
+    closing(log, () => openThreadlog({ ...o, log }).then((threads) => closing(threads, work))),
+  )
+
 /** Closes after the work, also after a failed one; the first error wins. */
-async function closing<T>(backend: LogBackend, work: (backend: LogBackend) => Promise<T>): Promise<T> {
+async function closing<O extends { close(): Promise<void> }, T>(opened: O, work: (opened: O) => Promise<T>): Promise<T> {
   let result: T
   try {
-    result = await work(backend)
+    result = await work(opened)
   } catch (error) {
-    await backend.close().catch(() => {})
+    await opened.close().catch(() => {})
     throw error
   }
-  await backend.close()
+  await opened.close()
   return result
 }

@@ -15,7 +15,11 @@ export interface Session {
 /** Adds the options all commands share; they may stand before the command's name and behind it. */
 export const globalOptions = (program: Command): Command =>
   program
-    .addOption(new Option('--log <address>', 'the log: sqlite:<file>').env('THREADLOG_LOG').default('sqlite:./threadlog.db'))
+    .addOption(
+      new Option('--log <address>', 'the log: sqlite:<file> or kafka://<host:port>/<prefix>')
+        .env('THREADLOG_LOG')
+        .default('sqlite:./threadlog.db'),
+    )
     .addOption(
       new Option('-o, --output <format>', 'text, one JSON document, or one JSON record a line (default: text)').choices([
         'text',

@@ -1,5 +1,5 @@
 import { isThreadlogError, type Payload } from '../base/index.ts'
-import type { Actor, EventDraft, Source, StreamKey } from '../events/index.ts'
+import type { Actor, EdgeCodec, EventDraft, Source, StreamKey } from '../events/index.ts'
 import { type Decision, findWait, type ThreadState, type ThreadStore, type Wait } from '../projections/index.ts'
 import type { Judgement, Verdict } from './judgement.ts'
 import { makeReceipt, type Receipt, type Submitted } from './receipt.ts'
@@ -26,6 +26,8 @@ export interface SubmitDeps {
   /** The application meant by a submission that names none. */
   readonly application: string
   readonly limits?: ResultLimits
+  /** With the schemas that records in Avro may be written with. Default: those of this package. */
+  readonly codec?: EdgeCodec
   /** Appends what `decide` decides, however often the thread changes since it was `judged`. Default: `store.commit`. */
   commit?(stream: StreamKey, decide: (state: ThreadState) => Decision | undefined, judged: ThreadState): Promise<unknown>
 }
@@ -94,7 +96,7 @@ export async function submitRecord(
   record: Uint8Array | string | object,
   context: SubmitContext,
 ): Promise<Settled> {
-  const parsed = parseResult(record, deps.limits)
+  const parsed = parseResult(record, deps.limits, deps.codec)
   return 'submission' in parsed ? settleResult(deps, parsed.submission, context) : refused(context.source, parsed, parsed.refusal)
 }
 

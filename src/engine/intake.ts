@@ -222,7 +222,7 @@ class Member {
       offset: delivery.position.offset,
       time: delivery.time,
     })
-    const parsed = parseResult(delivery.value, this.#options.limits)
+    const parsed = parseResult(delivery.value, this.#options.limits, this.#options.codec)
     if (!('submission' in parsed)) return this.#finish(place, refused(source, parsed, parsed.refusal))
     const { submission } = parsed
     const located = await this.#locate(submission)

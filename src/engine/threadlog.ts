@@ -25,7 +25,7 @@ import {
   submitRecord,
   type Validators,
 } from '../continuations/index.ts'
-import { type ThreadKey, threadStream } from '../events/index.ts'
+import { type EdgeCodec, edgeCodec, type ThreadKey, threadStream } from '../events/index.ts'
 import { type Agent, open, request } from '../harness/index.ts'
 import { type LogBackend, openLog } from '../log/index.ts'
 import { Folds, indexProjectors, Proposal, Tail, ThreadStore } from '../projections/index.ts'
@@ -69,6 +69,7 @@ export class Threadlog implements AsyncDisposable {
   readonly #clock: Clock
   readonly #ids: Ids
   readonly #ownsBackend: boolean
+  readonly #codec: EdgeCodec | undefined
   readonly #agents = new Map<string, Agent>()
   /** Agents given to `run` or `stream`: their tools' results are checked too. */
   readonly #guests = new Set<Agent>()
@@ -88,6 +89,7 @@ export class Threadlog implements AsyncDisposable {
     this.#clock = clock
     this.#ids = ids
     this.#ownsBackend = typeof o.log !== 'object'
+    this.#codec = o.resultSchemas && edgeCodec(o.resultSchemas)
     this.#active = activeRuns(backend)
     for (const agent of o.agents ?? []) {
       if (this.#agents.has(agent.name))
@@ -226,7 +228,8 @@ export class Threadlog implements AsyncDisposable {
     const { store, application } = this
     const agents = () => [...this.#agents.values(), ...this.#guests]
     const validators = resultValidators(agents, this.#validators)
-    return { store, application, lookup: waitLookup(this.backend.tables), validators }
+    const codec = this.#codec
+    return { store, application, lookup: waitLookup(this.backend.tables), validators, ...(codec && { codec }) }
   }
 
   /** For callers of the API: what this process cannot check it does not accept. */

@@ -1,5 +1,5 @@
 import type { Clock, Ids, JsonValue } from '../base/index.ts'
-import type { ThreadKey, ToolRecovery } from '../events/index.ts'
+import type { SchemaSource, ThreadKey, ToolRecovery } from '../events/index.ts'
 import type { Agent } from '../harness/index.ts'
 import type { LogBackend } from '../log/index.ts'
 import type { Delta } from '../models/index.ts'
@@ -11,6 +11,11 @@ export interface ThreadlogOptions {
   application?: string
   /** Agents this process can run. */
   agents?: readonly Agent[]
+  /**
+   * Schemas of results in Avro, by the ids their producers write: `fetchResultSchemas` of `threadlog/kafka` reads them from a registry.
+   * Default: those of this package, with the ids of its `schemas/ids.json`.
+   */
+  resultSchemas?: SchemaSource | undefined
   clock?: Clock
   ids?: Ids
 }

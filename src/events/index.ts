@@ -1,4 +1,5 @@
 export type { Actor, Causation } from './actor.ts'
+export type { AvroRecord } from './avro-schema.ts'
 export * from './catalogue.ts'
 export { applicationSource, type CloudEvent, cloudEvent } from './cloud-event.ts'
 export * from './codec.ts'
@@ -7,6 +8,14 @@ export { type EdgeCodec, edgeCodec, packagedEdges } from './edge-codec.ts'
 export { type EdgeData, type EdgeType, edges } from './edges.ts'
 export * from './envelope.ts'
 export { UNRECOGNISED } from './fields.ts'
-export { type EventSchema, fileSchemas, memorySchemas, packagedSchemas, type SchemaSource } from './schema-source.ts'
+export { sameSchema } from './schema-match.ts'
+export {
+  type EventSchema,
+  type FileSchemas,
+  fileSchemas,
+  memorySchemas,
+  packagedSchemas,
+  type SchemaSource,
+} from './schema-source.ts'
 export type { TypeOptions } from './type-table.ts'
 export { type Upcaster, type Upcasters, upcaster, upcasters } from './upcast.ts'

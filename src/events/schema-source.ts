@@ -19,6 +19,12 @@ export interface SchemaSource {
   schema(id: number): EventSchema | undefined
 }
 
+/** Schemas that can be listed. */
+export interface FileSchemas extends SchemaSource {
+  /** Every pinned schema in the order of ids, so that of each type the one in use comes last. */
+  all(): EventSchema[]
+}
+
 /** A line of `ids.json`. The last line of a type is the one in use; earlier ones stand in `archive/<id>.avsc`. */
 export interface PinnedSchema {
   id: number
@@ -35,7 +41,7 @@ export const packagedSchemas = new URL('../../schemas/', import.meta.url)
  * @throws ThreadlogError `schema_invalid` from either method when a file is missing, not JSON, or not the schema that was pinned: what
  *   is written with another schema nobody else can read
  */
-export function fileSchemas(directory: URL = packagedSchemas): SchemaSource {
+export function fileSchemas(directory: URL = packagedSchemas): FileSchemas {
   const pins = once(() => checkedPins(readJson('ids.json', directory)))
   const byId = once(() => new Map(pins().map((pin) => [pin.id, pin])))
   const current = once(() => new Map(pins().map((pin) => [pin.type, pin.id])))
@@ -46,8 +52,9 @@ export function fileSchemas(directory: URL = packagedSchemas): SchemaSource {
         whole(file, () => definitions(part, named))
     return named
   })
-  return {
+  const source: FileSchemas = {
     id: (type) => current().get(type),
+    all: () => [...byId().keys()].sort((a, b) => a - b).map((id) => source.schema(id) as EventSchema),
     schema(id) {
       const pin = byId().get(id)
       if (!pin) return undefined
@@ -57,6 +64,7 @@ export function fileSchemas(directory: URL = packagedSchemas): SchemaSource {
       return { id, type: pin.type, avro }
     },
   }
+  return source
 }
 
 /** Schemas held in memory, for tests and for sources that load everything beforehand. A later schema of a type replaces the earlier. */

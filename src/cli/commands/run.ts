@@ -1,11 +1,12 @@
 import { type Command, Option } from 'commander'
 import type { JsonValue } from '../../base/index.ts'
-import { openThreadlog, type RunResult, type RunStream } from '../../engine/index.ts'
+import type { RunResult, RunStream } from '../../engine/index.ts'
 import { chooseAgent, loadAgents } from '../agents.ts'
 import type { Context } from '../context.ts'
 import { EXIT } from '../errors.ts'
 import { isoTime } from '../format.ts'
 import { LineText } from '../line-text.ts'
+import { working } from '../logs.ts'
 import { action, type Session } from '../options.ts'
 import { inputOf, type RunInput, resultJson, resultLines, runArguments, runPlace } from '../run-input.ts'
 import { visible } from '../visible.ts'
@@ -41,15 +42,12 @@ export function runCommand(program: Command, session: Session): void {
       const agents = await loadAgents(path)
       const agent = chooseAgent(agents, o.agent, path)
       const { application, user, thread } = place
-      const threads = await openThreadlog({ log: context.log as 'memory', application, agents })
-      try {
-        const { toolRecovery, toolErrors } = o
-        const stream = threads.stream(agent, { user, thread, input, toolRecovery, toolErrors, signal: context.interrupt })
-        const result = await tell(context, stream)
+      const { toolRecovery, toolErrors } = o
+      const options = { user, thread, input, toolRecovery, toolErrors, signal: context.interrupt }
+      return working(context.log, { application, agents }, async (threads) => {
+        const result = await tell(context, threads.stream(agent, options))
         return result.status === 'failed' || result.status === 'cancelled' ? EXIT.otherAnswer : EXIT.done
-      } finally {
-        await threads.close()
-      }
+      })
     },
   )
 }

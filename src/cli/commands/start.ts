@@ -1,10 +1,11 @@
 import { type Command, Option } from 'commander'
-import { openThreadlog, type RunHandle, type RunResult } from '../../engine/index.ts'
+import type { RunHandle, RunResult } from '../../engine/index.ts'
 import { threadName } from '../../events/index.ts'
 import type { Context } from '../context.ts'
 import { after } from '../deadline.ts'
 import { EXIT, timedOut, usage } from '../errors.ts'
 import { durationText, parseDuration } from '../format.ts'
+import { working } from '../logs.ts'
 import { action, parsed, type Session } from '../options.ts'
 import { inputOf, keyJson, type RunInput, resultJson, resultLines, runArguments, runPlace } from '../run-input.ts'
 import { visible } from '../visible.ts'
@@ -37,18 +38,15 @@ export function startCommand(program: Command, session: Session): void {
     if (o.timeout !== undefined && !o.wait) throw usage('--timeout goes with --wait.')
     const { application, user, thread } = runPlace(threadText, o)
     const input = await inputOf(text, o)
-    const threads = await openThreadlog({ log: context.log as 'memory', application })
-    try {
-      const { commandId, toolRecovery, toolErrors } = o
+    const { commandId, toolRecovery, toolErrors } = o
+    return working(context.log, { application }, async (threads) => {
       const run = await threads.start({ agent, user, thread, input, commandId, toolRecovery, toolErrors })
-      if (!o.wait) return await started(context, run)
+      if (!o.wait) return started(context, run)
       const result = await ending(context, run, o.timeout)
       if (!result) return EXIT.done
       await context.result(resultJson(result), () => resultLines(result).map(visible))
       return result.status === 'completed' ? EXIT.done : EXIT.otherAnswer
-    } finally {
-      await threads.close()
-    }
+    })
   })
 }
 

@@ -1,11 +1,12 @@
 import type { Command } from 'commander'
 import { isThreadlogError, type JsonObject } from '../../base/index.ts'
 import type { StreamKey } from '../../events/index.ts'
-import { type LogBackend, openLog, type Position } from '../../log/index.ts'
+import type { LogBackend, Position } from '../../log/index.ts'
 import { indexProjectors, listThreads, type ThreadRow } from '../../projections/index.ts'
 import type { Context } from '../context.ts'
 import { EXIT, usage } from '../errors.ts'
 import { counted } from '../format.ts'
+import { openAddress } from '../logs.ts'
 import { action, type Session } from '../options.ts'
 import { findThreadRef, refText, type Scope } from '../references.ts'
 import { type Column, outcomeStyle, tableLines } from '../table.ts'
@@ -32,7 +33,7 @@ export function verifyCommand(program: Command, session: Session): void {
     )
   action<Scope & { all?: boolean }, [string | undefined]>(command, session, async (context, o, reference) => {
     if ((reference === undefined) === !o.all) throw usage('Give either a thread or --all.')
-    const backend = await openLog(context.log, { readOnly: true })
+    const backend = await openAddress(context.log, { readOnly: true })
     try {
       const check = await checking(backend, await isIndexed(context, backend))
       return o.all ? await verifyAll(context, check) : await verifyOne(context, check, reference as string, o)

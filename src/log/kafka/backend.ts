@@ -1,5 +1,5 @@
-import { systemClock } from '../../base/index.ts'
-import type { LogBackend, Projector } from '../ports.ts'
+import { reject, systemClock } from '../../base/index.ts'
+import type { EventLog, LogBackend, Projector } from '../ports.ts'
 import { GroupAssignment } from './assignment.ts'
 import { CLOSE_MS, within } from './connection.ts'
 import { type KafkaEventsOptions, openKafkaEvents } from './events.ts'
@@ -8,7 +8,19 @@ import { PUBLISHER, Publisher } from './publisher.ts'
 import { topicName } from './topic-plan.ts'
 import { KafkaTopics } from './topics.ts'
 
-export type KafkaLogOptions = KafkaEventsOptions
+export interface KafkaLogOptions extends KafkaEventsOptions {
+  /** For looking only: gives no sign of life and writes nothing to the cluster. The replica is kept up all the same. */
+  readOnly?: boolean
+}
+
+const refuse = async (): Promise<never> => {
+  throw reject('log_read_only', 'The log was opened read-only.', { hint: 'Open it for writing.' })
+}
+
+/** The log without a right to append. */
+function lookedAt(log: EventLog): EventLog {
+  return Object.assign(log, { append: refuse })
+}
 
 /**
  * Opens a log on Kafka. Its topics must exist (`threadlog topics create`).
@@ -66,14 +78,14 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<LogBackend
   }
 
   try {
-    await owners.register()
+    if (!options.readOnly) await owners.register()
   } catch (error) {
     await close().catch(() => {})
     throw error
   }
   return {
-    events: events.log,
-    topics,
+    events: options.readOnly ? lookedAt(events.log) : events.log,
+    topics: options.readOnly ? Object.assign(topics, { publish: refuse, transact: refuse }) : topics,
     tables: events.tables,
     voids: () => events.voids(),
     owners,

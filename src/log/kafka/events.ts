@@ -15,7 +15,7 @@ import { KafkaEventLog } from './event-log.ts'
 import { Ingest } from './ingest.ts'
 import { probeLineage } from './lineage.ts'
 import { Reached } from './reached.ts'
-import { openReplica } from './replica.ts'
+import { openReplica, type ReplicaOf } from './replica.ts'
 import { Sender } from './sender.ts'
 import { TopicTail } from './tail.ts'
 import { requireTopics } from './topic-admin.ts'
@@ -24,8 +24,8 @@ import { DEFAULT_PREFIX, topicName } from './topic-plan.ts'
 export interface KafkaEventsOptions extends KafkaConnection {
   /** First part of the topic names. Default `threadlog`. */
   prefix?: string
-  /** File of the local replica. Default: in memory, built anew each time. */
-  replica?: string
+  /** File of the local replica, or a function that names one for this log. Default: in memory, built anew each time. */
+  replica?: string | ((of: ReplicaOf) => string)
   clock?: Clock
   /** Told of what failed and is tried again, and of settings that are only unwise. */
   onTrouble?(trouble: unknown): void
@@ -69,7 +69,9 @@ export async function openKafkaEvents(options: KafkaEventsOptions): Promise<Kafk
   let connection: Connection | undefined
   try {
     const partitions = await reader.partitions(topic)
-    connection = await openReplica(options.replica ?? ':memory:', { cluster, prefix, partitions }, clock)
+    const of = { cluster, prefix, partitions }
+    const { replica = ':memory:' } = options
+    connection = await openReplica(typeof replica === 'string' ? replica : replica(of), of, clock)
     return await assemble({ kafka, topic, partitions, cluster, prefix, connection, reader, onTrouble })
   } catch (error) {
     connection?.close()

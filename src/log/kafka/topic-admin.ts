@@ -1,7 +1,7 @@
-import kafkajs, { type Admin, type Kafka } from 'kafkajs'
+import kafkajs, { type Admin, type ITopicConfig, type Kafka } from 'kafkajs'
 import { reject } from '../../base/index.ts'
 import { isKind, MISSING, translate } from './errors.ts'
-import { DEFAULT_PARTITIONS, type KafkaTopic, SETTINGS, TOPIC_NAMES, topicName } from './topic-plan.ts'
+import { DEFAULT_PARTITIONS, insyncReplicas, type KafkaTopic, SETTINGS, TOPIC_NAMES, topicName } from './topic-plan.ts'
 
 /** Something a topic has that it should not have. */
 export interface TopicFinding {
@@ -34,23 +34,47 @@ export function createTopics(
     const existing = new Set(await admin.listTopics())
     const missing = TOPIC_NAMES.filter((topic) => !existing.has(topicName(prefix, topic)))
     if (missing.length === 0) return []
-    await admin.createTopics({
-      waitForLeaders: false,
-      topics: missing.map((topic) => ({
+    await make(
+      admin,
+      missing.map((topic) => ({
         topic: topicName(prefix, topic),
         numPartitions: partitions,
         replicationFactor: copies,
         configEntries: [
           ...SETTINGS[topic].map(({ name, value }) => ({ name, value })),
-          { name: 'min.insync.replicas', value: String(Math.max(1, copies - 1)) },
+          { name: INSYNC, value: String(insyncReplicas(copies)) },
         ],
       })),
-    })
+    )
     const made = missing.map((topic) => topicName(prefix, topic))
     await haveLeaders(admin, made)
     return made
   })
 }
+
+/** Another process may make the same ones at this moment. @throws ThreadlogError `topics_refused` for a layout the cluster cannot have */
+async function make(admin: Admin, topics: ITopicConfig[]): Promise<void> {
+  try {
+    await admin.createTopics({ waitForLeaders: false, topics })
+  } catch (error) {
+    const { errors = [] } = error as { errors?: { type?: string; topic?: string }[] }
+    const refused = errors.find(({ type = '' }) => REFUSALS.has(type))
+    if (!refused) throw error
+    throw reject('topics_refused', 'The cluster cannot make a topic like this.', {
+      path: refused.topic ?? 'topics',
+      expected: 'a replication factor of at most the number of brokers, partitions, settings and names that the cluster allows',
+      details: { kind: refused.type ?? 'unknown' },
+    })
+  }
+}
+
+const REFUSALS = new Set([
+  'INVALID_REPLICATION_FACTOR',
+  'INVALID_PARTITIONS',
+  'INVALID_CONFIG',
+  'INVALID_TOPIC_EXCEPTION',
+  'POLICY_VIOLATION',
+])
 
 /** Milliseconds a new topic may take to have a leader for each partition. */
 const LEADERS_MS = 20_000
@@ -71,8 +95,13 @@ async function haveLeaders(admin: Admin, topics: string[]): Promise<void> {
   }
 }
 
-/** What differs from the plan. @param partitions how many the caller expects; default: as many as `.events` has */
-export function checkTopics(kafka: Kafka, { prefix, partitions }: TopicLayout): Promise<TopicFinding[]> {
+/**
+ * What differs from the plan.
+ * @param layout.partitions how many the caller expects; default: as many as `.events` has
+ * @param layout.replication how many copies the caller expects; default: 3, or as many as there are brokers
+ */
+export function checkTopics(kafka: Kafka, layout: TopicLayout): Promise<TopicFinding[]> {
+  const { prefix } = layout
   return withAdmin(kafka, prefix, async (admin) => {
     const existing = new Set(await admin.listTopics())
     const [missing, present] = [false, true].map((there) =>
@@ -80,7 +109,8 @@ export function checkTopics(kafka: Kafka, { prefix, partitions }: TopicLayout): 
     )
     const findings = missing!.map((topic) => missingTopic(topicName(prefix, topic)))
     if (present!.length === 0) return findings
-    return [...findings, ...(await layoutOf(admin, prefix, present!, partitions)), ...(await settingsOf(admin, prefix, present!))]
+    const { copies, found } = await layoutOf(admin, layout, present!)
+    return [...findings, ...found, ...(await settingsOf(admin, prefix, present!, copies))]
   })
 }
 
@@ -115,40 +145,47 @@ const missingTopic = (topic: string): TopicFinding => ({
 
 async function layoutOf(
   admin: Admin,
-  prefix: string,
+  { prefix, ...wanted }: TopicLayout,
   present: readonly KafkaTopic[],
-  wanted: number | undefined,
-): Promise<TopicFinding[]> {
+): Promise<{ copies: Map<string, number>; found: TopicFinding[] }> {
   const { topics } = await admin.fetchTopicMetadata({ topics: present.map((topic) => topicName(prefix, topic)) })
   const { brokers } = await admin.describeCluster()
-  const expected =
-    wanted ?? topics.find(({ name }) => name === topicName(prefix, 'events'))?.partitions.length ?? DEFAULT_PARTITIONS
-  const findings: TopicFinding[] = []
+  const partitionsOf = (short: KafkaTopic) => topics.find(({ name }) => name === topicName(prefix, short))?.partitions.length
+  const count = wanted.partitions ?? partitionsOf('events') ?? DEFAULT_PARTITIONS
+  const replication = wanted.replication ?? Math.min(3, brokers.length)
+  const copies = new Map<string, number>()
+  const found: TopicFinding[] = []
   for (const { name: topic, partitions } of topics) {
-    if (partitions.length !== expected)
-      findings.push({
+    if (partitions.length !== count)
+      found.push({
         topic,
         severity: 'error',
         setting: 'partitions',
         found: String(partitions.length),
-        expected: String(expected),
+        expected: String(count),
         because: 'a thread has its partition for life, the same in every topic',
       })
-    const copies = Math.min(...partitions.map(({ replicas }) => replicas.length))
-    if (copies < Math.min(3, brokers.length))
-      findings.push({
+    const fewest = Math.min(...partitions.map(({ replicas }) => replicas.length))
+    copies.set(topic, fewest)
+    if (fewest < replication)
+      found.push({
         topic,
         severity: 'warning',
         setting: 'replication.factor',
-        found: String(copies),
-        expected: String(Math.min(3, brokers.length)),
+        found: String(fewest),
+        expected: String(replication),
         because: 'the loss of one broker can lose acknowledged records',
       })
   }
-  return findings
+  return { copies, found }
 }
 
-async function settingsOf(admin: Admin, prefix: string, present: readonly KafkaTopic[]): Promise<TopicFinding[]> {
+async function settingsOf(
+  admin: Admin,
+  prefix: string,
+  present: readonly KafkaTopic[],
+  copies: ReadonlyMap<string, number>,
+): Promise<TopicFinding[]> {
   const { resources } = await admin.describeConfigs({
     includeSynonyms: false,
     resources: present.map((topic) => ({ type: kafkajs.ConfigResourceTypes.TOPIC, name: topicName(prefix, topic) })),
@@ -156,11 +193,25 @@ async function settingsOf(admin: Admin, prefix: string, present: readonly KafkaT
   return present.flatMap((short) => {
     const topic = topicName(prefix, short)
     const entries = resources.find(({ resourceName }) => resourceName === topic)?.configEntries ?? []
-    return SETTINGS[short].flatMap(({ name, value, accepts, severity, because }) => {
-      const found = entries.find(({ configName }) => configName === name)?.configValue ?? ''
+    const settingOf = (setting: string): string => entries.find(({ configName }) => configName === setting)?.configValue ?? ''
+    const settings = SETTINGS[short].flatMap(({ name, value, accepts, severity, because }) => {
+      const found = settingOf(name)
       return accepts(found) ? [] : [{ topic, severity, setting: name, found, expected: value, because }]
     })
+    return [...settings, ...insyncOf(topic, settingOf(INSYNC), copies.get(topic) ?? 1)]
   })
+}
+
+const INSYNC = 'min.insync.replicas'
+
+function insyncOf(topic: string, found: string, copies: number): TopicFinding[] {
+  const expected = insyncReplicas(copies)
+  if (Number(found) === expected) return []
+  const finding = { topic, setting: INSYNC, found, expected: String(expected) }
+  if (Number(found) > copies) return [{ ...finding, severity: 'error', because: 'no record could be acknowledged' }]
+  if (Number(found) > expected)
+    return [{ ...finding, severity: 'warning', because: 'no record is acknowledged while one broker is away' }]
+  return [{ ...finding, severity: 'warning', because: 'the loss of one broker can lose acknowledged records' }]
 }
 
 async function withAdmin<T>(kafka: Kafka, path: string, work: (admin: Admin) => Promise<T>): Promise<T> {

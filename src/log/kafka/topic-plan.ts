@@ -64,6 +64,9 @@ const edge: readonly Setting[] = [
   room('warning'),
 ]
 
+/** Replicas that must have a record before it is acknowledged: all but one, so that a broker may be away. */
+export const insyncReplicas = (copies: number): number => Math.max(1, copies - 1)
+
 /** The settings of each topic. Replication and `min.insync.replicas` depend on the cluster and are checked apart. */
 export const SETTINGS: Readonly<Record<KafkaTopic, readonly Setting[]>> = {
   events: truth,
