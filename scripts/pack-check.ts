@@ -85,8 +85,10 @@ function checkEntries(): void {
 
 /** Declarations resolve and check in a strict project; ours are checked too (`skipLibCheck` off), faults in other packages' are not ours. */
 function checkTypes(): void {
-  mkdirSync(join(place, 'node_modules/@types'), { recursive: true })
-  symlinkSync(join(root, 'node_modules/@types/node'), join(place, 'node_modules/@types/node'))
+  const types = join(place, 'node_modules/@types/node')
+  mkdirSync(dirname(types), { recursive: true })
+  // A dependency may have brought them.
+  if (!existsSync(types)) symlinkSync(join(root, 'node_modules/@types/node'), types)
   const compilerOptions = {
     module: 'nodenext',
     target: 'es2024',

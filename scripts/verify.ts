@@ -16,6 +16,7 @@ const STEPS: Record<string, readonly string[]> = {
   types: [bin('typescript/bin/tsc'), '--noEmit', '-p', root],
   layers: script('layers.ts'),
   schemas: script('schemas.ts', '--check'),
+  asyncapi: script('asyncapi.ts', '--check'),
   tests: script('test.ts'),
   build: script('build.ts'),
   pack: script('pack-check.ts'),

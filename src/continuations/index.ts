@@ -23,7 +23,16 @@ export {
   validateApproval,
   validateQuestionRequest,
 } from './outcome.ts'
-export { decodeReceipt, encodeReceipt, makeReceipt, type Receipt, receiptSchema, type Submitted } from './receipt.ts'
+export {
+  decodeReceipt,
+  encodeReceipt,
+  makeReceipt,
+  RECEIPT,
+  type Receipt,
+  receiptRecord,
+  receiptSchema,
+  type Submitted,
+} from './receipt.ts'
 export {
   type Address,
   MAX_RECORD_BYTES,
@@ -32,6 +41,7 @@ export {
   type Parsed,
   parseResult,
   type ResultLimits,
+  resultRecordSchema,
   type Submission,
   type SubmittedOutcome,
   type Unusable,

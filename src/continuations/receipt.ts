@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type JsonValue, Payload, parseJson } from '../base/index.ts'
-import type { Source } from '../events/index.ts'
+import { cloudEvent, type Source } from '../events/index.ts'
+import type { TopicRecord } from '../log/index.ts'
 import { type Judgement, verdicts } from './judgement.ts'
 import { digestSchema, externalIdSchema, idSchema, nameSchema } from './names.ts'
 import type { Address } from './result.ts'
@@ -82,3 +83,34 @@ export const encodeReceipt = (receipt: Receipt): Uint8Array => Payload.of(receip
 
 /** @throws ThreadlogError `json_invalid`, or a ZodError if it is no receipt */
 export const decodeReceipt = (bytes: Uint8Array): Receipt => receiptSchema.parse(parseJson(bytes))
+
+/** CloudEvents type of receipts. */
+export const RECEIPT = 'threadlog.receipt/1'
+
+/**
+ * CloudEvents attributes of a receipt. Id, source and time come from the coordinate it answers, so that they are equal whenever it is
+ * made again; a call has no time of its own and names that of its receipt.
+ */
+export function receiptHeaders({ source, sequence, continuation_id, external_id }: Receipt, now: number): Record<string, string> {
+  const [from, place] =
+    'api' in source
+      ? [['api', source.api], [source.command_id]]
+      : [
+          ['log', source.cluster],
+          [source.topic, source.partition, source.offset, source.record_time],
+        ]
+  return cloudEvent({
+    id: [...place, sequence].join('/'),
+    source: `/threadlog/${from.map(encodeURIComponent).join('/')}`,
+    type: RECEIPT,
+    subject: continuation_id ?? external_id,
+    time: 'api' in source ? now : source.record_time,
+  })
+}
+
+/** A receipt as a record of topic `receipts`. */
+export const receiptRecord = (key: string, receipt: Receipt, now: number): TopicRecord => ({
+  key,
+  value: encodeReceipt(receipt),
+  headers: receiptHeaders(receipt, now),
+})

@@ -70,7 +70,8 @@ export const outcomeDigest = (outcome: SubmittedOutcome): string =>
 export const failureSchema = z.strictObject({ code: nameSchema, retryable: z.boolean().default(false) })
 
 // A null stands for an absent field, since many languages and SQL cannot leave one out. `result` is the exception: null is a value.
-const record = z.strictObject({
+/** The JSON form of a submitted result; what it cannot say (address and outcome are one of two) is checked behind it. */
+export const resultRecordSchema = z.strictObject({
   application_id: idSchema.nullish(),
   provider: nameSchema,
   external_id: externalIdSchema.nullish(),
@@ -125,7 +126,7 @@ const unreadable = (code: string, path: string, expected: string): Unusable => (
 })
 
 function check(value: JsonValue, resultBytes: number): Parsed {
-  const parsed = record.safeParse(value)
+  const parsed = resultRecordSchema.safeParse(value)
   if (!parsed.success) return invalid(value, 'result_shape_invalid', misfitOf(parsed.error))
   const { application_id, provider, external_id, continuation_id, result_id, schema_id, proposal_digest } = parsed.data
   if ((external_id ?? undefined) !== undefined && (continuation_id ?? undefined) !== undefined)

@@ -1,5 +1,5 @@
 import { type Clock, isThreadlogError } from '../base/index.ts'
-import { encodeReceipt, type Receipt } from '../continuations/index.ts'
+import { type Receipt, receiptRecord } from '../continuations/index.ts'
 import type { Delivery, TopicName, TopicRecord, Topics } from '../log/index.ts'
 
 /** The place of one record among those of its partition. */
@@ -185,7 +185,7 @@ export class ReceiptQueue {
       next: new Map([[partition, to]]),
       expect: new Map([[partition, lane.saved as bigint]]),
     }
-    const receipts: TopicRecord[] = batch.map(({ key, receipt }) => ({ key, value: encodeReceipt(receipt as Receipt) }))
+    const receipts: TopicRecord[] = batch.map(({ key, receipt }) => receiptRecord(key, receipt as Receipt, clock.now()))
     for (let failures = 0; !this.#closed && !lane.lost; failures++) {
       try {
         await topics.transact({ publish: { receipts }, progress })

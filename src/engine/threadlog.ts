@@ -14,10 +14,10 @@ import {
   apiSource,
   approval,
   denial,
-  encodeReceipt,
   HUMAN_PROVIDER,
   humanContext,
   type Receipt,
+  receiptRecord,
   type Submission,
   type SubmitContext,
   type SubmitDeps,
@@ -218,7 +218,7 @@ export class Threadlog implements AsyncDisposable {
 
   async #published(receipt: Receipt): Promise<Receipt> {
     const key = receipt.continuation_id ?? receipt.external_id ?? ''
-    await this.backend.topics.publish('receipts', [{ key, value: encodeReceipt(receipt) }])
+    await this.backend.topics.publish('receipts', [receiptRecord(key, receipt, this.#clock.now())])
     return receipt
   }
 

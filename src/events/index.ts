@@ -1,5 +1,6 @@
 export type { Actor, Causation } from './actor.ts'
 export * from './catalogue.ts'
+export { applicationSource, type CloudEvent, cloudEvent } from './cloud-event.ts'
 export * from './codec.ts'
 export * from './commit.ts'
 export { type EdgeCodec, edgeCodec, packagedEdges } from './edge-codec.ts'

@@ -155,6 +155,8 @@ export interface LogBackend extends AsyncDisposable {
   /** Projection tables, for reading. */
   readonly tables: Sql
   readonly owners: Owners
+  /** Void records read so far, by partition (R5): in the log, never folded. Absent where a log keeps none. */
+  voids?(): ReadonlyMap<number, number>
   /** Absent: whoever has the log open works on all of it. */
   readonly assignment?: Assignment
   /**

@@ -1,4 +1,4 @@
-import { reject, systemClock } from '../../base/index.ts'
+import { systemClock } from '../../base/index.ts'
 import type { LogBackend, Projector } from '../ports.ts'
 import { GroupAssignment } from './assignment.ts'
 import { CLOSE_MS, within } from './connection.ts'
@@ -44,13 +44,12 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<LogBackend
     if (first !== undefined) throw first
   }
 
-  /** Projectors that only publish run where a partition is owned; the others in every replica. */
+  /** Projectors that only publish run where a partition is owned, in place of those before; the others in every replica. */
   async function install(projectors: readonly Projector[]): Promise<void> {
     await events.install(projectors.filter((projector) => !projector.publishes))
     const publishing = projectors.filter((projector) => projector.publishes)
     if (publishing.length === 0) return
-    if (publisher)
-      throw reject('projectors_installed', 'The projectors that publish are installed already.', { path: 'projectors' })
+    await publisher?.close()
     publisher = new Publisher({
       connection: events.connection,
       store: events.store,
@@ -73,6 +72,7 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<LogBackend
     events: events.log,
     topics,
     tables: events.tables,
+    voids: () => events.voids(),
     owners,
     assignment,
     install,

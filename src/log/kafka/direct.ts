@@ -1,6 +1,6 @@
 import type { Kafka } from 'kafkajs'
 import { METADATA_MS } from './connection.ts'
-import { isHopeless, isKind } from './errors.ts'
+import { closed, isHopeless, isKind } from './errors.ts'
 
 // Reading at an offset without a group, and asking for offsets: kafkajs 2.2.4 does both inside and offers neither. This file is all
 // that knows its inside (test/log/kafka/direct.contract.test.ts holds it to that).
@@ -214,7 +214,7 @@ export class DirectReader {
   }
 
   async #open(): Promise<InnerCluster> {
-    if (this.#closed) throw new Error('closed')
+    if (this.#closed) throw closed()
     if (this.#cluster) return this.#cluster
     this.#connecting ??= this.#connect().finally(() => {
       this.#connecting = undefined

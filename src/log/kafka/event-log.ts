@@ -1,5 +1,6 @@
 import { reject } from '../../base/index.ts'
 import { type Commit, type StreamKey, ZERO_HASH } from '../../events/index.ts'
+import type { Fate } from '../arbitration.ts'
 import { checkCommit } from '../commit-check.ts'
 import { partitionOf } from '../partition.ts'
 import type { Appended, EventLog, Positions, RecordedEvent, StreamHead } from '../ports.ts'
@@ -37,6 +38,9 @@ export class KafkaEventLog implements EventLog {
   readonly #pending = new Map<string, () => void>()
   /** Those of the open transaction. */
   readonly #settled: string[] = []
+  /** By stream, the end of the newest commit that is on its way. */
+  readonly #turns = new Map<StreamKey, Promise<void>>()
+  #closing = false
 
   constructor(parts: KafkaEventLogParts) {
     this.id = parts.id
@@ -49,20 +53,35 @@ export class KafkaEventLog implements EventLog {
   }
 
   /**
-   * Sends the commit until it is acknowledged, and again if it was acknowledged and read past and still has no fate. The verdict is that
-   * of the commit id. What cannot be accepted, being ahead of its stream or on another event, is never sent: a later copy of it might be.
+   * One commit of a stream at a time, in the order in which they came: each is decided on what the one before it left (design §4). It is
+   * sent until it is acknowledged, and again if it was acknowledged and read past and still has no fate. The verdict is that of the
+   * commit id. What has its fate already is not sent, nor what cannot be accepted, being ahead of its stream or on another event: a later
+   * copy of it might be.
    */
   async append(commit: Commit): Promise<Appended> {
     checkCommit(commit)
+    if (this.#closing || this.#parts.connection.closed) throw closed()
+    const turn = (this.#turns.get(commit.stream) ?? Promise.resolve()).then(() => this.#decide(commit))
+    const over = turn.then(nothing, nothing)
+    this.#turns.set(commit.stream, over)
+    try {
+      return await turn
+    } finally {
+      if (this.#turns.get(commit.stream) === over) this.#turns.delete(commit.stream)
+    }
+  }
+
+  async #decide(commit: Commit): Promise<Appended> {
     const { connection, reached, sender, store } = this.#parts
-    if (connection.closed) throw closed()
     const partition = this.partitionOf(commit.stream)
     const stopped = reached.stopOf(partition)
     if (stopped !== undefined) throw stopped
-    if (!this.#fits(commit)) {
+    let known = this.#outlook(commit)
+    if (known === 'not-its-turn') {
       await this.barrier(partition)
-      if (!this.#fits(commit)) return connection.look(() => store.standing(commit))
+      known = this.#outlook(commit)
     }
+    if (known !== 'open') return this.#standing(commit)
     const accepted = new Promise<'accepted'>((resolve) => this.#pending.set(commit.id, () => resolve('accepted')))
     const judged = async () => {
       for (;;) {
@@ -73,18 +92,39 @@ export class KafkaEventLog implements EventLog {
     }
     try {
       await Promise.race([accepted, judged()])
-      return connection.look(() => store.standing(commit))
+      return this.#standing(commit)
     } finally {
       this.#pending.delete(commit.id)
     }
   }
 
-  /** False while the stream as read here could not take the commit, and has not moved past it either. */
-  #fits({ stream, base, previous }: Commit): boolean {
+  /** What is known here of a commit before it is sent. `not-its-turn`: its stream, as read here, could not take it. */
+  #outlook(commit: Commit): Fate | 'not-its-turn' {
     const { connection, store } = this.#parts
-    const head = connection.look(() => store.head(stream))
-    const version = head?.version ?? 0
-    return version > base || (version === base && previous === (head?.hash ?? ZERO_HASH))
+    return connection.look(() => {
+      const head = store.head(commit.stream)
+      const fate = store.fate(commit)
+      const fits = commit.base === (head?.version ?? 0) && commit.previous === (head?.hash ?? ZERO_HASH)
+      return fate === 'open' && !fits ? 'not-its-turn' : fate
+    })
+  }
+
+  #standing(commit: Commit): Appended {
+    const { connection, store } = this.#parts
+    return connection.look(() => {
+      // Another process may have written to the replica: this looks again at the head.
+      store.head(commit.stream)
+      return store.standing(commit)
+    })
+  }
+
+  /** Takes no more commits; resolves once those it has are decided, or after `ms`. */
+  async settle(ms: number): Promise<void> {
+    this.#closing = true
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)))
+    await Promise.race([Promise.all(this.#turns.values()), late])
+    clearTimeout(timer)
   }
 
   /** Accepted events have been stored. */
@@ -182,3 +222,5 @@ export class KafkaEventLog implements EventLog {
     return this.#parts.close()
   }
 }
+
+const nothing = (): void => {}

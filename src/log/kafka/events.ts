@@ -42,6 +42,8 @@ export interface KafkaEvents {
   readonly connection: Connection
   readonly store: EventStore
   readonly wakeups: Wakeups
+  /** Void records of each partition so far. */
+  voids(): Map<number, number>
   install(projectors: readonly Projector[]): Promise<void>
   cache(change: (tx: Sql) => void): Promise<void>
   close(): Promise<void>
@@ -49,6 +51,8 @@ export interface KafkaEvents {
 
 /** Milliseconds between two lineage probes (R16). */
 const PROBE_MS = 30_000
+/** Milliseconds in which commits on their way may still be decided when the log is closed. */
+const SETTLE_MS = 2_000
 
 /**
  * Opens the events: checks the topics, opens the replica, compares it with the log, reads to the end of the log.
@@ -171,8 +175,10 @@ async function assemble({
   const close = () => (closing ??= shut())
   async function shut(): Promise<void> {
     clearInterval(timer)
+    // What was handed over is decided while the log is still read.
+    await log.settle(SETTLE_MS)
+    await sender.close(0)
     wakeups.close()
-    await sender.close()
     await tail.close()
     reached.close(closed())
     await reader.close()
@@ -202,6 +208,7 @@ async function assemble({
     store,
     wakeups,
     tables: readable(connection),
+    voids: () => connection.look(() => new Map([...ingest.progress()].map(([partition, { voids }]) => [partition, voids]))),
     install: async (wanted) => {
       await writer.submit(() => projectors.installAll(wanted))
       // Catching up goes before any job, so this one runs when it is done.

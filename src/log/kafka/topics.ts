@@ -5,6 +5,7 @@ import type { Delivery, Positions, TopicName, TopicRecord, Topics } from '../por
 import { CLOSE_MS, METADATA_MS, within } from './connection.ts'
 import { DirectReader, type Fetched, type RawRecord } from './direct.ts'
 import { closed, isHopeless, isKind, MISSING, translate } from './errors.ts'
+import { fromKafkaHeaders, toKafkaHeaders } from './headers.ts'
 import { CARRIERS, groupProgress, mark, PROGRESS_HEADER } from './progress.ts'
 import { pause } from './sender.ts'
 import { TopicTail } from './tail.ts'
@@ -29,12 +30,16 @@ type KafkaTransaction = Pick<Transact, 'publish'> & {
 /** Batches a subscriber may be behind before reading pauses. */
 const BEHIND = 4
 const SCAN = { maxWaitMs: 100, maxBytes: 1 << 20, committed: true }
+/** Looks for the markers of a transaction, which the cluster writes after it has said that it is committed. */
+const MARKER_TRIES = 100
 
 /** The edge topics on Kafka: plain and transactional writes, reads committed. */
 export class KafkaTopics implements Topics {
   readonly #o: KafkaTopicsOptions
   readonly #reader: DirectReader
   readonly #transactors = new Map<string, { transactor: Transactor; partition: number | undefined }>()
+  /** By topic and partition, the first record of the newest transaction of this process. */
+  readonly #written = new Map<string, bigint>()
   readonly #subscriptions = new Set<Subscription>()
   readonly #stop = new AbortController()
   #producer: Promise<Producer> | undefined
@@ -77,7 +82,8 @@ export class KafkaTopics implements Topics {
   }
 
   #message({ key, value, headers }: TopicRecord, partition = partitionOf(key, this.#o.partitions)): Message {
-    return { partition, key, value: Buffer.from(value.buffer, value.byteOffset, value.byteLength), ...(headers && { headers }) }
+    const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength)
+    return { partition, key, value: bytes, ...(headers && { headers: toKafkaHeaders(headers) }) }
   }
 
   /** Progress is that of one partition: each has a transactional id of its own, so that taking one over fences nobody else. */
@@ -102,7 +108,7 @@ export class KafkaTopics implements Topics {
         return marked ? { ...message, headers: { ...message.headers, ...marked } } : message
       }),
     }))
-    await this.#transactor(id, progress).run({
+    const written = await this.#transactor(id, progress).run({
       messages,
       ...(progress &&
         place && {
@@ -115,6 +121,18 @@ export class KafkaTopics implements Topics {
           },
         }),
     })
+    for (const { topic: name, partition, offset } of written) this.#written.set(`${name} ${partition}`, offset)
+  }
+
+  /** The cluster may name the place before a transaction of this process for a moment yet. */
+  #withOwn(saved: Positions, of: { group: string; topic: string; partitions: Iterable<number> }): Positions {
+    const places = new Map(saved)
+    for (const partition of of.partitions)
+      for (const { transactor } of this.#transactors.values()) {
+        const own = transactor.saved(of.group, of.topic, partition)
+        if (own !== undefined && own > (places.get(partition) ?? -1n)) places.set(partition, own)
+      }
+    return places
   }
 
   #transactor(id: string, progress: KafkaTransaction['progress']): Transactor {
@@ -143,10 +161,11 @@ export class KafkaTopics implements Topics {
     const name = this.#name(topic)
     const carriers = (CARRIERS[topic] ?? []).map((carrier) => this.#name(carrier))
     try {
-      return await groupProgress(this.#o.kafka, this.#reader, {
+      const saved = await groupProgress(this.#o.kafka, this.#reader, {
         ...{ group, topic, carriers, partitions: [...partitions] },
         saved: { group: this.#group(group), topic: name },
       })
+      return this.#withOwn(saved, { group: this.#group(group), topic: name, partitions })
     } catch (error) {
       throw translate(error, name)
     }
@@ -191,7 +210,7 @@ export class KafkaTopics implements Topics {
   async *scan(topic: TopicName, options: { from?: Positions; limit?: number } = {}): AsyncGenerator<Delivery[]> {
     const name = this.#name(topic)
     const all = range(this.#o.partitions)
-    const ends = await this.#asked(name, () => this.#reader.offsets(name, all, 'committed'))
+    const ends = await this.#ends(name, all)
     const firsts = await this.#asked(name, () => this.#reader.offsets(name, all, 'first'))
     let left = options.limit ?? Number.POSITIVE_INFINITY
     for (const partition of all) {
@@ -206,6 +225,16 @@ export class KafkaTopics implements Topics {
         if (batch.next <= offset) return
         offset = batch.next
       }
+    }
+  }
+
+  /** Where records that may be read end, those of this process's own transactions included. */
+  async #ends(name: string, partitions: readonly number[]): Promise<Map<number, bigint>> {
+    for (let tries = 0; ; tries++) {
+      const ends = await this.#asked(name, () => this.#reader.offsets(name, partitions, 'committed'))
+      const hidden = (partition: number) => (this.#written.get(`${name} ${partition}`) ?? -1n) >= ends.get(partition)!
+      if (tries === MARKER_TRIES || !partitions.some(hidden)) return ends
+      await pause(0, this.#stop.signal)
     }
   }
 
@@ -391,7 +420,7 @@ function deliveryOf(topic: TopicName, partition: number, { offset, key, value, h
     position: { partition, offset },
     key: key === null ? '' : Buffer.from(key).toString(),
     value: value === null ? new Uint8Array() : new Uint8Array(value),
-    ...(Object.keys(others).length > 0 && { headers: others }),
+    ...(Object.keys(others).length > 0 && { headers: fromKafkaHeaders(others) }),
     time,
   }
 }

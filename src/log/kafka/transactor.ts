@@ -9,6 +9,13 @@ export interface Transaction {
   progress?: { topic: string; group: string; partition: number; next: bigint; expect?: bigint }
 }
 
+/** First record of a transaction in a partition. */
+export interface Written {
+  topic: string
+  partition: number
+  offset: bigint
+}
+
 /** Reads a progress from the cluster. */
 type Saved = (progress: NonNullable<Transaction['progress']>) => Promise<bigint | undefined>
 
@@ -36,10 +43,11 @@ export class Transactor {
   }
 
   /**
+   * @returns the first record of each partition written to. It is committed, but may not be readable yet.
    * @throws ThreadlogError `progress_moved` when another member took over or `expect` is not what is saved; `log_unavailable` when it is
    * not known whether the transaction was committed: the saved progress tells
    */
-  run(transaction: Transaction): Promise<void> {
+  run(transaction: Transaction): Promise<Written[]> {
     const turn = this.#turn.then(
       () => this.#run(transaction),
       () => this.#run(transaction),
@@ -48,13 +56,21 @@ export class Transactor {
     return turn
   }
 
-  async #run({ messages, progress }: Transaction): Promise<void> {
+  /** Where a group stands by what was written under this id: the cluster may name the place before it for a moment yet. */
+  saved(group: string, topic: string, partition: number): bigint | undefined {
+    return this.#known.get(keyOf({ group, topic, partition }))
+  }
+
+  async #run({ messages, progress }: Transaction): Promise<Written[]> {
     try {
       const producer = await this.#taken()
       if (progress?.expect !== undefined) await this.#compare(progress)
       const transaction = await producer.transaction()
+      const written: Written[] = []
       for (const { topic, messages: records } of messages)
-        if (records.length > 0) await transaction.send({ topic, acks: -1, messages: records })
+        if (records.length > 0)
+          for (const { partition, baseOffset } of await transaction.send({ topic, acks: -1, messages: records }))
+            written.push({ topic, partition, offset: BigInt(baseOffset ?? 0) })
       if (progress) {
         const { group, topic, partition, next } = progress
         await transaction.sendOffsets({
@@ -64,6 +80,7 @@ export class Transactor {
       }
       await transaction.commit()
       if (progress) this.#known.set(keyOf(progress), progress.next)
+      return written
     } catch (error) {
       // Fenced, overtaken or of unknown fate: this producer object is of no use any more, and what it knew may be old.
       this.#drop()

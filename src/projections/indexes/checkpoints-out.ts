@@ -1,14 +1,12 @@
-import { type JsonObject, sha256Hex } from '../../base/index.ts'
-import { type EventType, eventId, type LogEvent, threadName } from '../../events/index.ts'
+import { sha256Hex } from '../../base/index.ts'
+import { applicationSource, cloudEvent, type EventType, eventId, type LogEvent, threadName } from '../../events/index.ts'
 import type { Projector, TopicRecord } from '../../log/index.ts'
 import { SNAPSHOTS } from '../snapshot-table.ts'
-import type { ThreadIdentity, ThreadState } from '../state.ts'
+import type { ThreadState } from '../state.ts'
 import { stateDigest, statePieces } from '../state-text.ts'
+import { CHECKPOINT, type CheckpointRecord, type CheckpointStatus, INLINE_STATE } from './edge-records.ts'
 import { Folds, type Step } from './steps.ts'
 import { ENDS, pendingWaits } from './thread-row.ts'
-
-/** Largest state that travels inside its checkpoint, in bytes of canonical JSON. */
-export const INLINE_STATE = 65_536
 
 /**
  * Publishes to `checkpoints` where a run came to a safe boundary: suspended, completed, failed or cancelled. One commit gives at most
@@ -33,8 +31,6 @@ export function checkpointsOut(folds: Folds = new Folds()): Projector {
 
 const STATUS: Partial<Record<EventType, CheckpointStatus>> = { 'run.suspended/1': 'suspended', ...ENDS }
 
-export type CheckpointStatus = 'suspended' | 'completed' | 'failed' | 'cancelled'
-
 /** An event that ends a run, and the step the checkpoint shows: behind the waits that the same commit opened or closed. */
 export interface Boundary {
   readonly event: LogEvent<'run.suspended/1' | 'run.completed/1' | 'run.failed/1' | 'run.cancelled/1'>
@@ -55,30 +51,6 @@ export function boundaries(steps: readonly Step[]): Boundary[] {
 
 const isWaitOf = (boundary: LogEvent, next: LogEvent | undefined): boolean =>
   next !== undefined && next.commit.id === boundary.commit.id && next.type.startsWith('continuation.')
-
-/** A record of the topic `checkpoints`. Absolute: each is understood alone, and one that is not newer by `version` is to be dropped. */
-export interface CheckpointRecord extends JsonObject {
-  application_id: string
-  user_id: string
-  thread_id: string
-  stream: string
-  /** Version and hash of the event whose state this is. */
-  version: number
-  hash: string
-  run_id: string
-  invocation_id: string
-  status: CheckpointStatus
-  /** Epoch milliseconds. */
-  time: number
-  /** SHA-256 of the canonical JSON of the HarnessState. */
-  state_digest: string
-  /** Where the event stands in the log; the offset in decimal digits. */
-  position: { partition: number; offset: string }
-  /** Ids of the waits still to be answered, oldest first. */
-  waits: string[]
-  /** The HarnessState; null when its canonical JSON is longer than {@link INLINE_STATE}. */
-  state: JsonObject | null
-}
 
 /** The checkpoint at a boundary; undefined for a thread whose opening is unknown. */
 export function checkpointRecord({ event, step }: Boundary): TopicRecord | undefined {
@@ -103,7 +75,14 @@ export function checkpointRecord({ event, step }: Boundary): TopicRecord | undef
     waits: pendingWaits(state),
   }
   const value = withState(first, rest, state)
-  return value && { key: identity.stream, value, headers: cloudEvent(identity, event) }
+  const headers = cloudEvent({
+    id: eventId(event),
+    source: applicationSource(identity.application),
+    type: CHECKPOINT,
+    subject: threadName(identity),
+    time: event.time,
+  })
+  return value && { key: identity.stream, value, headers }
 }
 
 type Rest = Pick<CheckpointRecord, 'position' | 'waits'>
@@ -130,17 +109,3 @@ const END = Buffer.from('}')
 
 const invocationOf = (state: ThreadState, runId: string): string =>
   state.runs.get(runId)?.invocationId ?? (state.run?.runId === runId ? state.run.invocationId : runId)
-
-/** CloudEvents 1.0 attributes by their plain names; `id` is the id of the boundary event. */
-const cloudEvent = (identity: ThreadIdentity, event: LogEvent): Record<string, string> => ({
-  specversion: '1.0',
-  id: eventId(event),
-  source: `/threadlog/${encodeURIComponent(identity.application)}`,
-  type: 'threadlog.checkpoint/1',
-  subject: threadName(identity),
-  time: isoTime(event.time),
-  datacontenttype: 'application/json',
-})
-
-/** Any count is a time to the log; a date ends in the year 275760. */
-const isoTime = (ms: number): string => new Date(Math.min(ms, 8.64e15)).toISOString()

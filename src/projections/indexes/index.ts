@@ -5,7 +5,8 @@ import { Folds } from './steps.ts'
 import { threadsIndex } from './threads-index.ts'
 import { waitsIndex } from './waits-index.ts'
 
-export { type CheckpointRecord, type CheckpointStatus, checkpointsOut, INLINE_STATE } from './checkpoints-out.ts'
+export { checkpointsOut } from './checkpoints-out.ts'
+export * from './edge-records.ts'
 export {
   findThread,
   listThreads,
@@ -16,7 +17,7 @@ export {
   waitById,
   waitPlace,
 } from './queries.ts'
-export { type RequestRecord, requestsOut } from './requests-out.ts'
+export { requestsOut } from './requests-out.ts'
 export { Folds } from './steps.ts'
 export { dueWaits, requestedThreads, resolvedThreads, runningThreads, type SweepPage } from './sweeps.ts'
 export type { ThreadRow } from './thread-row.ts'

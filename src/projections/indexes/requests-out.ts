@@ -1,9 +1,9 @@
-import type { JsonObject } from '../../base/index.ts'
-import type { StreamKey } from '../../events/index.ts'
+import { applicationSource, cloudEvent, type StreamKey } from '../../events/index.ts'
 import type { Projector, TopicRecord } from '../../log/index.ts'
 import { idempotencyKey } from '../identity.ts'
 import { SNAPSHOTS } from '../snapshot-table.ts'
 import { findWait, type ThreadState, type Wait } from '../state.ts'
+import { REQUEST, REQUEST_CANCELLED, type RequestRecord } from './edge-records.ts'
 import { Folds, type Step } from './steps.ts'
 import { continuationId } from './waits-index.ts'
 
@@ -22,30 +22,10 @@ export function requestsOut(folds: Folds = new Folds()): Projector {
       for (const { stream, steps } of folds.steps(tx, events))
         for (const step of steps) {
           const request = requestOf(stream, step)
-          if (request) tx.publish('requests', topicRecord(request))
+          if (request) tx.publish('requests', topicRecord(request, step.event?.time ?? 0))
         }
     },
   }
-}
-
-/** A record of the topic `requests` (design §6). Its identity is `continuation_id`; `deadline` is epoch milliseconds. */
-export interface RequestRecord extends JsonObject {
-  application_id: string
-  provider: string
-  capability: string
-  continuation_id: string
-  external_id: string
-  schema_id: string
-  /** Stable tool identity, `tool/client/<name>` for instance. */
-  tool: string
-  arguments: JsonObject[string]
-  /** The key of the call (R13): the same however often the request is read. */
-  idempotency_key: string
-  proposal_digest: string
-  deadline: number | null
-  stream: string
-  /** Version of the event that armed the wait, or ended it. */
-  version: number
 }
 
 const ENDS = new Set(['continuation.cancelled/1', 'continuation.expired/1', 'continuation.abandoned/1'])
@@ -85,8 +65,15 @@ function record(stream: StreamKey, state: ThreadState, wait: Wait, version: numb
 }
 
 /** Keyed by stream: a request and its cancellation stay in order, in the partition of their thread. */
-const topicRecord = (request: RequestRecord): TopicRecord => ({
+const topicRecord = (request: RequestRecord, time: number): TopicRecord => ({
   key: request.stream,
   value: new TextEncoder().encode(JSON.stringify(request)),
-  headers: { id: request.continuation_id, 'content-type': 'application/json' },
+  headers: cloudEvent({
+    // Taking back is an event of its own, so its id differs.
+    id: request.cancelled ? `${request.continuation_id}:cancelled` : request.continuation_id,
+    source: applicationSource(request.application_id),
+    type: request.cancelled ? REQUEST_CANCELLED : REQUEST,
+    subject: request.continuation_id,
+    time,
+  }),
 })

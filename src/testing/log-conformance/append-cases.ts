@@ -182,17 +182,23 @@ export const appendCases: LogCase[] = [
     },
   },
   {
-    name: 'records of a refused commit stay in the log and are never read',
+    name: 'records of a refused commit stay in the log, are counted, and are never read',
     needs: 'keeps-void',
-    async run({ open }) {
-      const { events } = await open()
+    async run({ open, place }) {
+      const log = await open()
+      const { events } = log
       const stream = newStream()
       await grow(events, stream, 1)
       const partition = events.partitionOf(stream)
       const before = (await events.barrier(partition)).get(partition)!
-      await events.append(commitOn(stream, undefined, 2))
+      const refused = commitOn(stream, undefined, 2)
+      await place.send!(refused)
       assert.ok((await events.barrier(partition)).get(partition)! > before)
+      assert.deepEqual(log.voids!().get(partition), 2)
       assert.equal((await readStream(events, stream)).length, 1)
+      assert.equal((await events.append(refused)).accepted, false)
+      await grow(events, stream, 1)
+      assertUnbroken(await readStream(events, stream))
     },
   },
 ]

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
-import type { LogBackend, Projector } from '../../log/index.ts'
+import type { Delivery, LogBackend, Projector, RecordedEvent } from '../../log/index.ts'
 import type { LogCase } from './suite.ts'
-import { assertRefused, commitOn, grow, jsonBytes, newStream, scanAll } from './writing.ts'
+import { assertRefused, commitOn, grow, jsonBytes, newStream, scanAll, take } from './writing.ts'
 
-/** One row per event, with the length of its stream as the transaction saw it, and one request published per event. */
-export const rowsProjector = (version = 1): Projector => ({
+const request = ({ stream, version }: RecordedEvent) => ({ key: `${stream} ${version}`, value: jsonBytes({ stream, version }) })
+
+/** One row per event, with the length of its stream as the transaction saw it; `publish`: also one request per event. */
+const rowsProjector = (version: number, publish: boolean): Projector => ({
   name: 'conformance.rows',
   version,
   schema:
@@ -13,12 +15,38 @@ export const rowsProjector = (version = 1): Projector => ({
   apply(tx, events) {
     const lengths = new Map<string, number>()
     for (const { stream } of events) if (!lengths.has(stream)) lengths.set(stream, tx.read(stream).length)
-    for (const { stream, version: at } of events) {
+    for (const event of events) {
+      const { stream, version: at } = event
       tx.run('INSERT INTO conformance_rows VALUES (?, ?, ?, ?)', stream, at, lengths.get(stream)!, version)
-      tx.publish('requests', { key: `${stream} ${at}`, value: jsonBytes({ stream, version: at }) })
+      if (publish) tx.publish('requests', request(event))
     }
   },
 })
+
+/** One request per event. */
+const requestsProjector = (version: number): Projector => ({
+  name: 'conformance.requests',
+  version,
+  schema: '',
+  drop: '',
+  publishes: true,
+  apply(tx, events) {
+    for (const event of events) tx.publish('requests', request(event))
+  },
+})
+
+/** One row and one request per event. Where work is shared, requests are made by a projector that does nothing else. */
+export const installRows = (log: LogBackend, version = 1): Promise<void> =>
+  log.install(log.assignment ? [rowsProjector(version, false), requestsProjector(version)] : [rowsProjector(version, true)])
+
+/** The requests there are. Where work is shared, this process takes part, and they are waited for until there are `count`. */
+export async function requestsOf(log: LogBackend, count: number): Promise<Delivery[]> {
+  if (log.assignment) {
+    await log.assignment.join()
+    await take(log.topics.subscribe('requests', {}), count)
+  }
+  return scanAll(log, 'requests')
+}
 
 export interface Row {
   stream: string
@@ -37,7 +65,7 @@ export const projectorCases: LogCase[] = [
     name: 'rows are there when the append resolves; a refused or repeated commit adds none',
     async run({ open }) {
       const log = await open()
-      await log.install([rowsProjector()])
+      await installRows(log)
       const stream = newStream()
       const commit = commitOn(stream, undefined, 2)
       await log.events.append(commit)
@@ -51,7 +79,7 @@ export const projectorCases: LogCase[] = [
     name: 'a projector reads the stream with the events of its own transaction',
     async run({ open }) {
       const log = await open()
-      await log.install([rowsProjector()])
+      await installRows(log)
       const stream = newStream()
       await grow(log.events, stream, 1, 2)
       await grow(log.events, stream, 1)
@@ -68,7 +96,7 @@ export const projectorCases: LogCase[] = [
       const [a, b] = [newStream(), newStream()]
       await grow(log.events, a, 3, 500)
       await grow(log.events, b, 1)
-      await log.install([rowsProjector()])
+      await installRows(log)
       assert.equal(rowsOf(log, a).length, 1_500)
       await grow(log.events, b, 1)
       assert.deepEqual(versions(rowsOf(log, b)), [1, 2])
@@ -79,9 +107,9 @@ export const projectorCases: LogCase[] = [
     async run({ open }) {
       const log = await open()
       const stream = newStream()
-      await log.install([rowsProjector(1)])
+      await installRows(log, 1)
       await grow(log.events, stream, 2)
-      await log.install([rowsProjector(2)])
+      await installRows(log, 2)
       await grow(log.events, stream, 1)
       assert.deepEqual(
         rowsOf(log, stream).map((row) => [row.version, row.release]),
@@ -92,10 +120,10 @@ export const projectorCases: LogCase[] = [
         ],
       )
       assert.deepEqual(
-        (await scanAll(log, 'requests')).map((record) => record.key),
+        (await requestsOf(log, 3)).map((record) => record.key),
         [1, 2, 3].map((version) => `${stream} ${version}`),
       )
-      await assertRefused(log.install([rowsProjector(1)]), 'projector_newer')
+      await assertRefused(installRows(log, 1), 'projector_newer')
       assert.equal(rowsOf(log, stream).length, 3)
     },
   },
@@ -105,7 +133,7 @@ export const projectorCases: LogCase[] = [
       const log = await open()
       await log.install([
         {
-          ...rowsProjector(),
+          ...rowsProjector(1, false),
           name: 'conformance.cache',
           schema: 'CREATE TABLE conformance_cache(v INTEGER)',
           drop: 'DROP TABLE conformance_cache',

@@ -1,3 +1,4 @@
+import type { Commit } from '../../events/index.ts'
 import type { LogBackend } from '../../log/index.ts'
 
 /**
@@ -18,6 +19,10 @@ export interface LogPlace {
   remove(): Promise<void>
   /** `multi-process`: a module that exports `openLog(url)`, and the address child processes open. */
   remote?: { module: string; url: string }
+  /** True where each backend reads a copy of its own: what others have written is there behind a barrier, not before. */
+  copies?: boolean
+  /** `keeps-void`: puts the records of a commit at the end of its partition, as a writer does that knows nothing newer. */
+  send?(commit: Commit): Promise<void>
   /** `external-writers`: per language, writes one result; text and bytes must arrive as they are. */
   external?: Record<string, (value: string | Uint8Array) => Promise<void>>
   /** `external-writers`: puts bytes no build can decode at (stream, version), as damage or a newer writer would. */
@@ -34,6 +39,8 @@ export interface LogSubject {
 export interface Arena {
   place: LogPlace
   open(): Promise<LogBackend>
+  /** Lets a backend read what others have written; nothing where all read the same. */
+  current(log: LogBackend): Promise<void>
 }
 
 export interface LogCase {
@@ -60,8 +67,11 @@ export async function runCase(subject: LogSubject, { run }: LogCase): Promise<vo
     opened.push(log)
     return log
   }
+  const current = async (log: LogBackend) => {
+    if (place.copies) await log.events.barrier()
+  }
   try {
-    await run({ place, open })
+    await run({ place, open, current })
   } finally {
     for (const log of opened.reverse()) await log.close()
     await place.remove()

@@ -1,14 +1,16 @@
 import { describe, test } from 'vitest'
 import { logConformance } from '../../../src/testing/index.ts'
-import { kafkaPlace } from '../support/kafka-place.ts'
+import { brokers, describeKafka } from '../../support/kafka/index.ts'
+import { conformancePlace } from '../support/kafka-place.ts'
 
-const brokers = [process.env['KAFKA_BROKERS'] ?? '127.0.0.1:19092']
-
-logConformance(
-  { describe, test },
-  {
-    name: 'kafka, one partition',
-    traits: ['durable', 'multi-process', 'keeps-void', 'transactional-edges', 'external-writers'],
-    create: () => kafkaPlace(brokers, 1),
-  },
-)
+describeKafka('on Kafka', () => {
+  for (const partitions of [1, 4])
+    logConformance(
+      { describe, test },
+      {
+        name: `kafka, ${partitions} partitions`,
+        traits: ['durable', 'multi-process', 'keeps-void', 'transactional-edges', 'external-writers'],
+        create: () => conformancePlace(brokers(), partitions),
+      },
+    )
+})

@@ -1,62 +1,80 @@
-import { join } from 'node:path'
 import { systemIds } from '../../../src/base/index.ts'
-import { encodeCommit, ZERO_HASH } from '../../../src/events/index.ts'
+import { type Commit, decodeEnvelope, encodeCommit, ZERO_HASH } from '../../../src/events/index.ts'
 import { partitionOf } from '../../../src/log/index.ts'
-import { clientOf, createTopics, openKafkaLog } from '../../../src/log/kafka/index.ts'
+import { clientOf } from '../../../src/log/kafka/index.ts'
 import type { LogPlace } from '../../../src/testing/index.ts'
-import { temporaryFolder } from './sqlite-place.ts'
+import { kafkaPlace } from '../../support/kafka/place.ts'
 
-/** A log on a broker, with topics of its own that are deleted afterwards, and a replica for each time it is opened. */
-export async function kafkaPlace(brokers: string[], partitions: number): Promise<LogPlace> {
-  const prefix = `t${systemIds.token().slice(0, 12)}`
-  const folder = temporaryFolder()
-  const kafka = clientOf({ brokers })
-  const topics = await createTopics(kafka, { prefix, partitions })
+/** A record as any client may write it. */
+interface HandMade {
+  topic: string
+  key?: string
+  value: Buffer | null
+  partition?: number
+}
+
+/** Writes records in one batch of each partition. */
+export async function produce(brokers: readonly string[], records: readonly HandMade[]): Promise<void> {
+  const producer = clientOf({ brokers }).producer({ allowAutoTopicCreation: false })
+  await producer.connect()
+  try {
+    await producer.sendBatch({
+      acks: -1,
+      topicMessages: records.map(({ topic, key, ...message }) => ({ topic, messages: [{ key: key ?? null, ...message }] })),
+    })
+  } finally {
+    await producer.disconnect()
+  }
+}
+
+/** A log of the conformance suite on a broker: each time it is opened, it reads into a copy of its own. */
+export async function conformancePlace(brokers: readonly string[], partitions: number): Promise<LogPlace> {
+  const place = await kafkaPlace({ brokers, partitions })
+  const { prefix } = place
+  const events = `${prefix}.events`
   let opened = 0
-  const open = () => openKafkaLog({ brokers, prefix, replica: join(folder.path, `${opened++}.db`) })
+  const open = () => place.open({ replica: place.replica(`${opened++}`) })
+  const send = ({ stream, records }: Commit, change: (bytes: Buffer) => Buffer = (bytes) => bytes) =>
+    produce(
+      brokers,
+      records.map(({ bytes }) => ({
+        topic: events,
+        key: stream,
+        value: change(Buffer.from(bytes)),
+        partition: partitionOf(stream, partitions),
+      })),
+    )
   return {
     open,
-    remove: async () => {
-      folder.remove()
-      const admin = kafka.admin()
-      await admin.connect()
-      await admin.deleteTopics({ topics })
-      await admin.disconnect()
+    remove: () => place.remove(),
+    remote: { module: new URL('./kafka-remote.ts', import.meta.url).href, url: JSON.stringify({ brokers, prefix }) },
+    copies: true,
+    send: (commit) => send(commit),
+    external: {
+      javascript: (value) => produce(brokers, [{ topic: `${prefix}.results`, value: Buffer.from(value), partition: 0 }]),
     },
-    remote: {
-      module: new URL('./kafka-remote.ts', import.meta.url).href,
-      url: JSON.stringify({ brokers, prefix }),
-    },
-    external: { javascript: (value) => produce(brokers, { topic: `${prefix}.results`, value: Buffer.from(value) }) },
     damage: async (stream, version) => {
       const log = await open()
       const head = await log.events.head(stream)
-      await log.close()
+      const time = Date.now()
       const commit = encodeCommit(
         {
           stream,
           base: version - 1,
           previous: head?.hash ?? ZERO_HASH,
-          id: systemIds.commit(Date.now()),
-          time: Date.now(),
+          id: systemIds.commit(time),
+          time,
           actor: { kind: 'api', id: '', source: 'newer' },
         },
         [{ type: 'run.cancel-requested/1', data: { run_id: 'r', command_id: null, reason: '' } }],
       )
-      // Of a type only a newer build knows: the hash covers the body, not the schema id before it.
-      const value = Buffer.from(commit.records[0]!.bytes)
-      value.writeUInt32BE(0x7ffffff0, 1)
-      await produce(brokers, { topic: `${prefix}.events`, key: stream, value, partition: partitionOf(stream, partitions) })
+      // Of a type and under a schema that only a newer build knows.
+      await send(commit, (bytes) => {
+        const { type } = decodeEnvelope(bytes)
+        bytes.write('z'.repeat(type.length), bytes.indexOf(type), 'latin1')
+        bytes.writeUInt32BE(0x7ffffff0, 1)
+        return bytes
+      })
     },
   }
-}
-
-async function produce(
-  brokers: string[],
-  { topic, ...message }: { topic: string; key?: string; value: Buffer; partition?: number },
-): Promise<void> {
-  const producer = clientOf({ brokers }).producer({ allowAutoTopicCreation: false })
-  await producer.connect()
-  await producer.send({ topic, acks: -1, messages: [message] })
-  await producer.disconnect()
 }

@@ -3,6 +3,7 @@ import { sha256Hex } from '../../../src/base/index.ts'
 import type { EventDraft } from '../../../src/events/index.ts'
 import { idempotencyKey } from '../../../src/projections/index.ts'
 import { openIndexLog } from '../../support/index-log.ts'
+import { recordsOf } from '../../support/legal-threads.ts'
 import * as draft from '../../support/thread-drafts.ts'
 import { ThreadScript } from '../../support/thread-script.ts'
 
@@ -28,7 +29,15 @@ describe('requestsOut', () => {
     // Versions: opened 1, started 2, composed 3, responded 4, run.suspended 5, then suspended and armed of each wait.
     expect(first).toEqual({
       key: script.stream,
-      headers: { id: 'w-1', 'content-type': 'application/json' },
+      headers: {
+        specversion: '1.0',
+        id: 'w-1',
+        source: '/threadlog/app',
+        type: 'threadlog.request/1',
+        subject: 'w-1',
+        time: new Date(recordsOf(script.commits)[6]!.event!.time).toISOString(),
+        datacontenttype: 'application/json',
+      },
       value: {
         application_id: 'app',
         provider: 'payouts',
@@ -55,6 +64,7 @@ describe('requestsOut', () => {
     const [first, , last, ...rest] = await log.topic('requests')
     expect(rest).toEqual([])
     expect(last!.value).toEqual({ ...first!.value, version: 10, cancelled: true })
+    expect(last!.headers).toMatchObject({ id: 'w-1:cancelled', type: 'threadlog.request-cancelled/1', subject: 'w-1' })
   })
 
   it('says nothing when a wait is answered or claimed', async () => {
