@@ -152,6 +152,8 @@ describeKafka('a stale writer', () => {
     const [record] = seen.recordsOf(lost) as [Put]
     await seen.put({ ...record, partition }, one, { ...record, partition }, two, three)
     await seen.put(one, two, three)
+    await seen.steady.log.barrier()
+    expect(await seen.steady.log.head(astray)).toBeUndefined()
     // Where it does live, it is accepted.
     await seen.put(record)
     await seen.agree([first, next, lost], 5)
