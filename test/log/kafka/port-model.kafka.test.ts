@@ -11,7 +11,7 @@ import { brokers, describeKafka, kafkaPlace } from '../../support/kafka/index.ts
 const SCHEDULES = Number(process.env['PORT_MODEL_SCHEDULES'] ?? 24)
 const FIRST = Number(process.env['PORT_MODEL_SEED'] ?? 1)
 const STEPS = 40
-const FAULTS = { cutBefore: 4, cutAfter: 4, delayed: 15, repeated: 15 }
+const FAULTS = { cutBefore: 4, cutAfter: 4, delayed: 50, repeated: 15 }
 
 describeKafka('the protocol model on Kafka, through a bad network', () => {
   test(`${SCHEDULES} schedules from seed ${FIRST} on`, { timeout: 60_000 + SCHEDULES * 5_000 }, async () => {
@@ -32,6 +32,7 @@ describeKafka('the protocol model on Kafka, through a bad network', () => {
     ])
     proxy.spoil(FAULTS)
     const [one, two, clear] = opened.map(({ log }) => log)
+    let refused = 0
     try {
       for (let seed = FIRST; seed < FIRST + SCHEDULES; seed++) {
         const late: { close(): Promise<void> }[] = []
@@ -41,16 +42,26 @@ describeKafka('the protocol model on Kafka, through a bad network', () => {
           return events.log
         }
         console.log(`seed ${seed}`)
-        const options = { open: () => clear!, writer: (n: number) => (n % 2 === 0 ? one! : two!), later, seed, steps: STEPS }
-        await runPortModel(options).finally(() => Promise.all(late.map((events) => events.close())))
+        const options = {
+          open: () => clear!,
+          writer: (n: number) => (n % 2 === 0 ? one! : two!),
+          later,
+          seed,
+          steps: STEPS,
+          writers: 6,
+          streams: 1,
+        }
+        const report = await runPortModel(options).finally(() => Promise.all(late.map((events) => events.close())))
+        refused += report.commits.refused
       }
     } finally {
       Object.assign(injected, proxy.injected)
       proxy.heal()
       await Promise.all(opened.map((events) => events.close()))
     }
-    console.log(JSON.stringify(injected))
+    console.log(JSON.stringify({ ...injected, refused }))
     if (SCHEDULES < 12) return
+    expect(refused).toBeGreaterThan(0)
     for (const [fault, times] of Object.entries(injected)) expect([fault, times > 0]).toEqual([fault, true])
   })
 })
