@@ -11,6 +11,8 @@ export interface KafkaConnection {
   clientId?: string
   /** TLS: true, or what Node's `tls.connect` takes. */
   ssl?: boolean | ConnectionOptions
+  /** @internal Leads every connection somewhere else than the brokers say: tests put a bad network there. */
+  through?(address: { host: string; port: number }): { host: string; port: number }
   sasl?: { mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'; username: string; password: string }
 }
 
@@ -36,7 +38,7 @@ export async function within(ms: number, work: Promise<unknown> | undefined): Pr
 const RETRY = { initialRetryTime: 50, maxRetryTime: 400, retries: 3 }
 
 /** A client of the cluster. It logs nothing: what matters is thrown or told. */
-export function clientOf({ brokers, clientId = 'threadlog', ssl, sasl }: KafkaConnection): Kafka {
+export function clientOf({ brokers, clientId = 'threadlog', ssl, sasl, through }: KafkaConnection): Kafka {
   silencePartitionerNotice()
   installCodecs()
   return new kafkajs.Kafka({
@@ -49,7 +51,7 @@ export function clientOf({ brokers, clientId = 'threadlog', ssl, sasl }: KafkaCo
     requestTimeout: REQUEST_MS,
     retry: RETRY,
     logCreator: () => () => {},
-    socketFactory,
+    socketFactory: through ? (to) => socketFactory({ ...to, ...through(to) }) : socketFactory,
   })
 }
 

@@ -67,17 +67,23 @@ export class Ingest implements Participant {
     this.#heads = heads
     this.#store = store
     this.#partitions = partitions
+    // What the replica has counts as read: there may be nothing behind it for a long time.
+    this.#load()
   }
 
   begin(dataVersion: number): void {
     if (dataVersion === this.#dataVersion) return
+    this.#load()
+    this.#dataVersion = dataVersion
+  }
+
+  #load(): void {
     for (const row of this.#rows()) {
       const { partition, ...progress } = progressOf(row)
       const mine = this.#committed.get(partition)
       const open = mine?.open && mine.open.records[0]!.offset >= progress.next ? mine.open : undefined
       this.#committed.set(partition, { ...progress, read: mine?.read ?? progress.next, open })
     }
-    this.#dataVersion = dataVersion
   }
 
   committed(): void {

@@ -70,5 +70,7 @@ export function disturb(around: Surroundings, how: Disturbance, stream: number, 
     case 'hole':
       partition.skip(1 + (pick % 3))
       return true
+    case 'stray':
+      return append(wire.stray())
   }
 }

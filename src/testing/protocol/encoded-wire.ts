@@ -1,5 +1,13 @@
 import { isThreadlogError } from '../../base/index.ts'
-import { decodeEnvelope, decodeEvent, type EventHash, encodeCommit, type StreamKey, threadStream } from '../../events/index.ts'
+import {
+  decodeEnvelope,
+  decodeEvent,
+  type EventHash,
+  encodeCommit,
+  type StreamKey,
+  threadStream,
+  ZERO_HASH,
+} from '../../events/index.ts'
 import {
   ACTOR,
   type CommitParts,
@@ -73,10 +81,18 @@ export class EncodedWire implements Wire {
     return new TextEncoder().encode('not an event')
   }
 
+  stray(): Parcel {
+    const elsewhere = threadStream({ application: 'model', user: 'u', thread: 'elsewhere' })
+    const id = (++this.#commits).toString(16).padStart(32, '0')
+    const meta = { stream: elsewhere, base: 0, previous: ZERO_HASH, id, time: this.#commits, actor: ACTOR }
+    const draft = { type: 'run.cancel-requested/1', data: { run_id: 'nobody', command_id: null, reason: 'model' } } as const
+    return encodeCommit(meta, [draft]).records[0]!.bytes
+  }
+
   place(parcel: Parcel, offset: number): ModelRecord {
     const bytes = parcel as Uint8Array
     const head = attempt(() => decodeEnvelope(bytes))
-    if (!head) return { ...NO_ENVELOPE, offset, recorded: unreadable(bytes, offset) }
+    if (!head || !this.keys.includes(head.stream)) return { ...NO_ENVELOPE, offset, recorded: unreadable(bytes, offset) }
     const { stream, version, commit, previous, hash } = head
     const recorded = withEvent(
       placedAt(stream, version, hash, bytes, offset),

@@ -1,4 +1,4 @@
-import type { EventDraft, LogEvent, StreamKey } from '../../events/index.ts'
+import { type EventDraft, type LogEvent, type StreamKey, ZERO_HASH } from '../../events/index.ts'
 import {
   ACTOR,
   type CommitParts,
@@ -77,7 +77,15 @@ export class LightWire implements Wire {
     return { ...NO_ENVELOPE, offset: 0, recorded: unreadable(NO_BYTES, 0) }
   }
 
+  stray(): Parcel {
+    const commit = { id: `c${++this.#commits}`, base: 0, index: 0, size: 1 }
+    const named = { stream: 'elsewhere', version: 1, commit, previous: ZERO_HASH, hash: `${commit.id}:1` }
+    return { ...named, offset: 0, recorded: unreadable(NO_BYTES, 0) }
+  }
+
   place(parcel: Parcel, offset: number): ModelRecord {
+    if (!this.keys.includes((parcel as ModelRecord).stream))
+      return { ...NO_ENVELOPE, offset, recorded: unreadable(NO_BYTES, offset) }
     const { stream, version, commit, previous, hash, recorded } = parcel as ModelRecord
     const placed = placedAt(stream, version, hash, NO_BYTES, offset)
     return { stream, version, commit, previous, hash, offset, recorded: withEvent(placed, recorded.event) }

@@ -1,6 +1,6 @@
 import { systemIds } from '../../base/index.ts'
 import { type Commit, type StreamKey, threadStream } from '../../events/index.ts'
-import type { EventLog } from '../../log/index.ts'
+import type { EventLog, RecordedEvent } from '../../log/index.ts'
 import { type Folded, foldStream } from '../../projections/index.ts'
 import { decide, runId, unfoldableDraft } from './domain.ts'
 import { check, Violation } from './failure.ts'
@@ -20,9 +20,17 @@ export interface PortReport {
   readonly restarts: number
 }
 
+/** Ways to one log: of the model and its readers, of each writer, and of one that reads it all when it is over. */
+export interface Logs {
+  readonly log: EventLog
+  writer(number: number): EventLog
+  later(): Promise<EventLog>
+}
+
 /** One run of a schedule on a log. */
 export class PortModel {
   readonly #log: EventLog
+  readonly #logs: Logs
   readonly #schedule: PortSchedule
   readonly #streams: readonly StreamKey[]
   readonly #ways: FaultyLog[] = []
@@ -38,19 +46,21 @@ export class PortModel {
   #ids = 0
 
   /** @param patience milliseconds after which a follower that gives nothing, though there is more, has failed */
-  constructor(log: EventLog, schedule: PortSchedule, patience: number) {
+  constructor(logs: Logs, schedule: PortSchedule, patience: number) {
+    const { log } = logs
     this.#log = log
+    this.#logs = logs
     this.#schedule = schedule
     const name = systemIds.token()
     const { writers, readers, streams } = schedule
     this.#streams = Array.from({ length: streams }, (_, n) => threadStream({ application: 'model', user: name, thread: `t${n}` }))
     for (let n = 0; n < writers; n++) this.#writers.push(this.#newWriter(n))
-    this.#readers = Array.from({ length: readers }, () => new PortReader(log, patience))
+    this.#readers = Array.from({ length: readers }, () => new PortReader(log, this.#streams, patience))
   }
 
   #newWriter(number: number): PortWriter {
     const { faults, seed } = this.#schedule
-    const log = faultyLog(this.#log, { ...faults, seed: seed + this.#ways.length })
+    const log = faultyLog(this.#logs.writer(number), { ...faults, seed: seed + this.#ways.length })
     this.#ways.push(log)
     return new PortWriter({
       name: `w${number}`,
@@ -163,7 +173,7 @@ export class PortModel {
     count(this.#report.answers, answer.outcome)
     const { stream, came, outcome, command: asked, held } = answer
     if (outcome === 'accepted') return
-    const records = await recordsOf(this.#log, stream)
+    const records = await this.#records(stream)
     for (let version = came; version <= records.length; version++) {
       const proposal = decide(foldStream(records.slice(0, version)), asked, '', held)
       if ('negative' in proposal && proposal.negative === outcome) return
@@ -179,14 +189,15 @@ export class PortModel {
     for (const writer of this.#writers) for (const { stream } of writer.waiting) await this.#go(writer, stream)
     for (const writer of this.#writers)
       check(writer.waiting.length === 0, 'undecided', () => 'A command has no answer, though nothing fails any more.')
-    const ends = await this.#log.barrier()
-    for (const reader of this.#readers) while (reader.isBehind(ends)) await reader.read(64)
+    for (const reader of this.#readers) while (await reader.isBehind()) await reader.read(64)
   }
 
   async #verify(): Promise<void> {
     const found = new Found()
+    const later = await this.#logs.later()
+    await later.barrier()
     for (const stream of this.#streams) {
-      const records = await recordsOf(this.#log, stream)
+      const records = await recordsOf(later, stream)
       found.add(stream, records)
       for (const [n, reader] of this.#readers.entries())
         checkReader(`Reader ${n}`, reader.recordsOf(stream), reader.foldOf(stream), records)
@@ -199,7 +210,13 @@ export class PortModel {
   }
 
   async #fold(stream: StreamKey): Promise<Folded> {
-    return foldStream(await recordsOf(this.#log, stream))
+    return foldStream(await this.#records(stream))
+  }
+
+  /** All that the log has of a stream now: a log of its own for each writer may be behind. */
+  async #records(stream: StreamKey): Promise<RecordedEvent[]> {
+    await this.#log.barrier(this.#log.partitionOf(stream))
+    return recordsOf(this.#log, stream)
   }
 }
 

@@ -6,6 +6,7 @@ import { check } from './failure.ts'
 /** A follower of a real log that stops after some records and starts again from the next offset. */
 export class PortReader {
   readonly #log: EventLog
+  readonly #streams: readonly StreamKey[]
   readonly #patience: number
   readonly #records = new Map<StreamKey, RecordedEvent[]>()
   readonly #folds = new Map<StreamKey, Folded>()
@@ -13,8 +14,9 @@ export class PortReader {
   #busy = false
 
   /** @param patience milliseconds after which a follower that gives nothing, though there is more, has failed */
-  constructor(log: EventLog, patience: number) {
+  constructor(log: EventLog, streams: readonly StreamKey[], patience: number) {
     this.#log = log
+    this.#streams = streams
     this.#patience = patience
   }
 
@@ -31,8 +33,24 @@ export class PortReader {
     return this.#folds.get(stream) ?? emptyFold
   }
 
-  isBehind(ends: Positions): boolean {
+  /** Whether the log has accepted something of the streams that was not read here yet. What is void is nobody's to follow. */
+  async isBehind(): Promise<boolean> {
+    return this.#isBehind(await this.#ends())
+  }
+
+  #isBehind(ends: Positions): boolean {
     return [...ends].some(([partition, end]) => (this.#next.get(partition) ?? 0n) < end)
+  }
+
+  /** By partition, behind the newest accepted event of the streams. */
+  async #ends(): Promise<Positions> {
+    await this.#log.barrier()
+    const ends = new Map<number, bigint>()
+    for (const stream of this.#streams) {
+      const position = (await this.#log.head(stream))?.position
+      if (position && (ends.get(position.partition) ?? 0n) <= position.offset) ends.set(position.partition, position.offset + 1n)
+    }
+    return ends
   }
 
   /** Reads up to `most` of the records the log has now. Keeps nothing but the next offsets and what it made of the records. */
@@ -40,8 +58,8 @@ export class PortReader {
     if (this.#busy) return
     this.#busy = true
     try {
-      const ends = await this.#log.barrier()
-      if (this.isBehind(ends)) await this.#follow(most, ends)
+      const ends = await this.#ends()
+      if (this.#isBehind(ends)) await this.#follow(most, ends)
     } finally {
       this.#busy = false
     }
@@ -58,7 +76,7 @@ export class PortReader {
         this.#take(record)
         read++
       }
-      if (read >= most || !this.isBehind(ends)) break
+      if (read >= most || !this.#isBehind(ends)) break
     }
     stop.abort()
     check(read > 0, 'readers-differ', () => `A follower gives nothing from ${[...from]} on, though the log goes to ${[...ends]}.`)

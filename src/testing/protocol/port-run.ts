@@ -10,6 +10,10 @@ import { lowered, smaller } from './shrink.ts'
 export interface PortLog {
   /** The log under test, opened for each run; one log may be given for all. */
   open(): Promise<EventLog> | EventLog
+  /** A log for each writer, as processes of their own have; by default all have that of `open`. */
+  writer?(number: number): EventLog
+  /** Opened when all is over, by a reader that begins at the start: what it finds is compared with every answer. Default: that of `open`. */
+  later?(): Promise<EventLog>
   /** Milliseconds after which a follower that gives nothing, though there is more, has failed. Default 10,000. */
   patience?: number
 }
@@ -53,9 +57,14 @@ export async function replayPortModel(log: PortLog, schedule: PortSchedule): Pro
   return found
 }
 
-async function tried({ open, patience = 10_000 }: PortLog, schedule: PortSchedule): Promise<PortReport | Violation> {
+async function tried(
+  { open, writer, later, patience = 10_000 }: PortLog,
+  schedule: PortSchedule,
+): Promise<PortReport | Violation> {
   try {
-    return await new PortModel(await open(), schedule, patience).run()
+    const log = await open()
+    const logs = { log, writer: writer ?? (() => log), later: later ?? (async () => log) }
+    return await new PortModel(logs, schedule, patience).run()
   } catch (error) {
     if (error instanceof Violation) return error
     throw error

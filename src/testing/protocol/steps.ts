@@ -29,6 +29,7 @@ export type Send = (typeof SENDS)[number]
  * - `ahead`: a commit on top of one that is still under way, and a copy of it later
  * - `copy`: the records of a commit sent before, once more
  * - `hole`: offsets that no record has
+ * - `stray`: a whole commit of a stream that does not live in this partition
  */
 export const DISTURBANCES = [
   'undecodable',
@@ -43,6 +44,7 @@ export const DISTURBANCES = [
   'ahead',
   'copy',
   'hole',
+  'stray',
 ] as const
 export type Disturbance = (typeof DISTURBANCES)[number]
 

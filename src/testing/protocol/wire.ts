@@ -41,6 +41,8 @@ export interface Wire {
   forged(commit: ModelCommit, index: number, how: Forgery): Parcel
   /** A record without an envelope. */
   garbage(): Parcel
+  /** A whole commit of one record, of a stream that is none of `keys`. */
+  stray(): Parcel
   /** A record of the partition, as a node that reads it there sees it. */
   place(parcel: Parcel, offset: number): ModelRecord
   /** What was sent to make this record. */
@@ -49,7 +51,7 @@ export interface Wire {
   reread(record: ModelRecord): ModelRecord
 }
 
-/** Stands for a record whose envelope cannot be read: it belongs to nobody and interrupts whatever is open. */
+/** Stands for a record whose envelope cannot be read, or names a stream of another partition (decision 0010): it belongs to nobody and interrupts whatever is open. */
 export const NO_ENVELOPE = {
   stream: '',
   version: 0,
