@@ -16,7 +16,12 @@ export interface GroupAssignmentOptions {
 
 /** Milliseconds without a sign of life after which a member's partitions go to the others; between two signs. */
 const SESSION_MS = 10_000
-const HEARTBEAT_MS = 2_000
+const HEARTBEAT_MS = 1_000
+/**
+ * Milliseconds in which members hear of a new one and join it. After a broker's death the cluster waits so long for members that have begun
+ * anew under other names; a cluster that fails more often than that never lets anybody in.
+ */
+const REBALANCE_MS = 4_000
 /** Reads return often, so that leaving does not wait for one. */
 const MAX_WAIT_MS = 500
 const AGAIN_MS = 1_000
@@ -82,7 +87,7 @@ export class GroupAssignment implements Assignment {
       groupId: group,
       sessionTimeout: SESSION_MS,
       heartbeatInterval: HEARTBEAT_MS,
-      rebalanceTimeout: SESSION_MS,
+      rebalanceTimeout: REBALANCE_MS,
       metadataMaxAge: METADATA_MS,
       maxWaitTimeInMs: MAX_WAIT_MS,
       allowAutoTopicCreation: false,

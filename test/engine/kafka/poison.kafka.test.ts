@@ -15,7 +15,7 @@ const GARBAGE = [
 ]
 
 describeKafka('poison', () => {
-  test('row 106: on results: each record has its verdict, and the good ones between are accepted', async () => {
+  test('row 73, row 106: on results: each record has its verdict, and the good ones between are accepted', async () => {
     await using place = await kafkaPlace({ partitions: 1 })
     await using engine = await rig(place)
     const waits = await Promise.all(['a_1', 'b_1', 'c_1'].map((thread) => engine.asks(thread)))

@@ -63,7 +63,7 @@ async function holds(log: EventLog, accepted: ReadonlyMap<string, number>): Prom
 }
 
 describeOwnKafka('a broker that fails', () => {
-  test('killed in the middle of appends: what was accepted is there, what was under way comes to its fate', async () => {
+  test('row 124: killed in the middle of appends: what was accepted is there, what was under way comes to its fate', async () => {
     await using broker = await ownBroker()
     await using place = await kafkaPlace({ brokers: broker.brokers })
     const { events: log } = await place.open()

@@ -75,7 +75,7 @@ async function isStopped(log: LogBackend, partition: number, code: string): Prom
 }
 
 describeKafka('a log that is not the one that was read', () => {
-  test('row 35, row 68, row 90: records gone that come next: log_gap at the start, with the offsets', async () => {
+  test('row 35, row 90, row 105: records gone that come next: log_gap at the start, with the offsets', async () => {
     await using place = await kafkaPlace({ partitions: 2 })
     const replica = place.replica()
     const log = await place.open({ replica })
@@ -109,7 +109,7 @@ describeKafka('a log that is not the one that was read', () => {
     expect(await readStream(again.events, stream)).toHaveLength(4)
   })
 
-  test('row 128: events made anew under a reader: it stops with a report, its process and the other readers live', async () => {
+  test('row 105, row 128: events made anew under a reader: it stops with a report, its process and the other readers live', async () => {
     await using place = await kafkaPlace({ partitions: 1 })
     const log = await place.open({ replica: place.replica() })
     const stream = newStream()
@@ -123,7 +123,7 @@ describeKafka('a log that is not the one that was read', () => {
     expect(await (await place.open({ replica: place.replica('new') })).events.head(stream)).toBeUndefined()
   })
 
-  test('row 88, row 122: other records at the same offsets: log_changed at the start', async () => {
+  test('row 88, row 105, row 122: other records at the same offsets: log_changed at the start', async () => {
     await using place = await kafkaPlace({ partitions: 1 })
     const replica = place.replica()
     const log = await place.open({ replica })

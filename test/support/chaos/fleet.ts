@@ -144,6 +144,10 @@ export class Fleet {
     return true
   }
 
+  get stopped(): boolean {
+    return this.#stopped
+  }
+
   /** Kills what the log runs on, and starts it again. */
   async breakLog(): Promise<boolean> {
     if (this.#stopped) return true

@@ -85,7 +85,7 @@ export async function storm(o: StormOptions): Promise<Aftermath> {
   const telling = setInterval(tell, 5_000)
   try {
     const all = Promise.all([
-      weather(fleet, ground, { ...o, random: seeded(seed + 4) }),
+      weather(fleet, ground, { ...o, happened: () => watcher.seen.events + submissions.sent.length, random: seeded(seed + 4) }),
       ...Array.from({ length: o.threads }, (_, i) => thread(i, orders, o, begun)),
     ]).then(() => carrier.idle())
     all.catch((error: unknown) => violate(`the storm broke off: ${String(error)}`))

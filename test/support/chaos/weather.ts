@@ -8,10 +8,14 @@ export interface WeatherOptions {
   lockedFreezes: number
   /** Times that what the log runs on is killed. */
   logBreaks?: number
+  /** Counts what happens in the log. */
+  happened: () => number
   durationMs: number
   random: () => number
 }
 
+/** Events between two times that the log is broken, at least. */
+const WORK = 60
 /** Longest time a freeze takes beside its own length. */
 const FREEZE_MS = 1_000
 
@@ -21,14 +25,20 @@ export async function weather(fleet: Fleet, { freezeMs }: Pick<Ground, 'freezeMs
   const lastFreeze = durationMs - freezeMs[1] - FREEZE_MS
   const at = async (ms: number, work: () => Promise<boolean>) => {
     await delay(ms)
-    while (!(await work())) await delay(25)
+    while (!(await work()) && !fleet.stopped) await delay(25)
   }
   const spread = (n: number, from: number, to: number) =>
     Array.from({ length: n }, () => from + random() * Math.max(0, to - from))
-  // One after the other, each some seconds after the last.
+  // One after the other, each some seconds after the last and when things have gone on since: on a slow machine the log would otherwise
+  // be away for most of the time.
+  const end = performance.now() + durationMs
   const breaks = async () => {
     const every = durationMs / Math.max(1, o.logBreaks ?? 0)
-    for (let i = 0; i < (o.logBreaks ?? 0); i++) await at(every * (0.4 + random() * 0.4), () => fleet.breakLog())
+    for (let i = 0; i < (o.logBreaks ?? 0); i++) {
+      const enough = o.happened() + WORK
+      await at(every * (0.4 + random() * 0.4), async () => o.happened() >= enough && fleet.breakLog())
+      if (performance.now() > end) return
+    }
   }
   await Promise.all([
     breaks(),
