@@ -1,5 +1,6 @@
 export * from './append-only.ts'
 export * from './clock.ts'
+export { eitherSignal } from './either-signal.ts'
 export * from './errors.ts'
 export * from './hash.ts'
 export * from './ids.ts'

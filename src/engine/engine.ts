@@ -1,4 +1,4 @@
-import { errorClass, isThreadlogError, reject, type ThreadlogError } from '../base/index.ts'
+import { eitherSignal, errorClass, isThreadlogError, reject, type ThreadlogError } from '../base/index.ts'
 import type { SubmitDeps, Validators } from '../continuations/index.ts'
 import type { StreamKey } from '../events/index.ts'
 import type { Agent, AttemptEnd } from '../harness/index.ts'
@@ -281,7 +281,9 @@ export class Engine implements AsyncDisposable {
       } catch (error) {
         this.#problem('sweep', error)
       }
-      await store.clock.sleep(this.#o.sweepMs ?? 1_000, AbortSignal.any([this.#stop.signal, this.#hurry.signal]))
+      const { signal, release } = eitherSignal(this.#stop.signal, this.#hurry.signal)
+      await store.clock.sleep(this.#o.sweepMs ?? 1_000, signal)
+      release()
     }
   }
 

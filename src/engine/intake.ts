@@ -1,4 +1,4 @@
-import { type Clock, isThreadlogError, reject } from '../base/index.ts'
+import { type Clock, eitherSignal, isThreadlogError, reject } from '../base/index.ts'
 import {
   HUMAN_PROVIDER,
   type Located,
@@ -143,13 +143,17 @@ class Member {
     const { topics } = this.#options.backend
     while (!this.#stop.signal.aborted) {
       this.#round = new AbortController()
-      const signal = AbortSignal.any([this.#stop.signal, this.#round.signal])
-      // Where others are ahead in everything that is ours, nothing is read meanwhile.
-      if (this.#standing.size >= this.#share()) await whenAborted(signal)
-      else {
-        const from = this.#queue.next
-        const options = { group: GROUP, ...(from.size > 0 && { from }), signal }
-        for await (const batch of topics.subscribe('results', options)) if (!(await this.#takeAll(batch, signal))) break
+      const { signal, release } = eitherSignal(this.#stop.signal, this.#round.signal)
+      try {
+        // Where others are ahead in everything that is ours, nothing is read meanwhile.
+        if (this.#standing.size >= this.#share()) await whenAborted(signal)
+        else {
+          const from = this.#queue.next
+          const options = { group: GROUP, ...(from.size > 0 && { from }), signal }
+          for await (const batch of topics.subscribe('results', options)) if (!(await this.#takeAll(batch, signal))) break
+        }
+      } finally {
+        release()
       }
     }
   }
@@ -199,7 +203,8 @@ class Member {
     if (this.#standing.size >= this.#share()) this.#round.abort()
     const { backend, store, standbyMs, onError } = this.#options
     const o = { backend, clock: store.clock, group: GROUP, partition, ms: standbyMs, onError }
-    const over = standBy(o, AbortSignal.any([this.#stop.signal, watch.signal]))
+    const { signal, release } = eitherSignal(this.#stop.signal, watch.signal)
+    const over = standBy(o, signal).finally(release)
     over.then(
       () => {
         this.#standing.delete(partition)

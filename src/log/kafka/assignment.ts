@@ -4,6 +4,7 @@ import { partitionOf } from '../partition.ts'
 import type { Assignment } from '../ports.ts'
 import { CLOSE_MS, METADATA_MS, within } from './connection.ts'
 import { closed, translate } from './errors.ts'
+import { stickyAssigner } from './sticky.ts'
 
 export interface GroupAssignmentOptions {
   kafka: Kafka
@@ -42,6 +43,8 @@ export class GroupAssignment implements Assignment {
   #parts = 0
   #joining: Promise<void> | undefined
   #giveUp = () => {}
+  /** When (`performance.now`) the cluster last said that this process is a member. */
+  #heard = 0
 
   constructor(options: GroupAssignmentOptions) {
     this.#o = options
@@ -82,7 +85,7 @@ export class GroupAssignment implements Assignment {
   }
 
   async #start(onJoined: () => void): Promise<void> {
-    const { kafka, topic, group, onTrouble } = this.#o
+    const { kafka, topic, group, partitions, onTrouble } = this.#o
     const consumer = kafka.consumer({
       groupId: group,
       sessionTimeout: SESSION_MS,
@@ -91,11 +94,16 @@ export class GroupAssignment implements Assignment {
       metadataMaxAge: METADATA_MS,
       maxWaitTimeInMs: MAX_WAIT_MS,
       allowAutoTopicCreation: false,
+      partitionAssigners: [stickyAssigner(topic, partitions, () => this.#kept())],
       // Whether to go on after a crash is decided below, once.
       retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 4, restartOnFailure: async () => false },
     })
+    consumer.on(consumer.events.HEARTBEAT, () => {
+      this.#heard = performance.now()
+    })
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
       if (this.#consumer !== consumer) return
+      this.#heard = performance.now()
       this.#set(payload.memberAssignment[topic] ?? [])
       onJoined()
     })
@@ -116,6 +124,11 @@ export class GroupAssignment implements Assignment {
       void consumer.disconnect().catch(() => {})
       throw translate(error, group)
     }
+  }
+
+  /** What this member asks to keep: after a silence in which its session may have ended, others have it. */
+  #kept(): Iterable<number> {
+    return performance.now() - this.#heard < SESSION_MS ? this.#mine.keys() : []
   }
 
   /** Begins anew with a member of its own, until that works or this process leaves. */

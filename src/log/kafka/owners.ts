@@ -44,6 +44,7 @@ export class KafkaOwners implements Owners {
   #telling: Promise<void> | undefined
   /** Since when (`performance.now`) each sign of this process was written in time. */
   #steady = 0
+  #disturbed = false
   #seen: { at: number; signs: Promise<Map<string, Sign>> } | undefined
 
   constructor(options: KafkaOwnersOptions) {
@@ -67,18 +68,25 @@ export class KafkaOwners implements Owners {
       this.#o.onTrouble?.(error)
     } finally {
       const now = performance.now()
-      if (now - began > RENEW_MS || this.#steady > now) this.#steady = now
+      if (now - began > RENEW_MS || this.#steady > now) {
+        this.#steady = now
+        this.#disturbed = true
+      }
       this.#telling = undefined
     }
   }
 
-  /** An owner that could not write its signs, because the cluster was away for all, is not dead: it gets time to write the next. */
+  /**
+   * An owner that could not write its signs, because the cluster was away for all, is not dead: it gets time to write the next. One
+   * without any is gone for long, unless this process has seen the cluster fail.
+   */
   async isDead(owner: string): Promise<boolean> {
     if (owner === this.self) return false
     const sign = (await this.#signs()).get(owner)
     if (sign && (sign.gone || isGone(sign))) return true
-    const expired = sign === undefined || sign.time + EXPIRE_MS <= this.#o.clock.now()
-    return expired && performance.now() - this.#steady > STEADY_MS
+    const steady = performance.now() - this.#steady > STEADY_MS
+    if (sign === undefined) return steady || !this.#disturbed
+    return steady && sign.time + EXPIRE_MS <= this.#o.clock.now()
   }
 
   async isProvenDead(owner: string): Promise<boolean> {

@@ -92,7 +92,9 @@ export class Sender {
     for (let failures = 0; ; failures++) {
       if (this.#stop.signal.aborted) return refuse(round, closed())
       try {
-        const answers = await (await this.#connected()).sendBatch({ acks: -1, topicMessages: [this.#batch(round)] })
+        const answers = await this.#untilStopped(
+          (await this.#connected()).sendBatch({ acks: -1, topicMessages: [this.#batch(round)] }),
+        )
         this.#settle(round, answers)
         if (failures > 0) this.#o.onRepeated?.()
         return
@@ -105,6 +107,16 @@ export class Sender {
         await pause(failures, this.#stop.signal)
       }
     }
+  }
+
+  /** A broker that has fallen silent must not hold up closing until its answer is overdue. */
+  #untilStopped<T>(work: Promise<T>): Promise<T> {
+    const { signal } = this.#stop
+    return new Promise((resolve, reject) => {
+      const stop = () => reject(closed())
+      signal.addEventListener('abort', stop, { once: true })
+      work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
+    })
   }
 
   /** A broker that refuses a round may take its commits one by one; one it refuses alone is larger than it allows. */

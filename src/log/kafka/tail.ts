@@ -1,4 +1,5 @@
 import type { Kafka } from 'kafkajs'
+import { eitherSignal } from '../../base/index.ts'
 import { DirectReader, type Fetched, OFFSET_OUT_OF_RANGE } from './direct.ts'
 import { stopped, translate } from './errors.ts'
 import { pause } from './sender.ts'
@@ -60,7 +61,7 @@ export class TopicTail {
 
   async #run(): Promise<void> {
     for (let failures = 0; !this.#stop.signal.aborted; ) {
-      const round = AbortSignal.any([this.#stop.signal, this.#changed.signal])
+      const { signal: round, release } = eitherSignal(this.#stop.signal, this.#changed.signal)
       try {
         if (failures > 0) {
           await this.#reader.refresh()
@@ -72,23 +73,25 @@ export class TopicTail {
         if (groups.size === 0) await whenAborted(round)
         // One that fails ends the round for all: leaders may have moved.
         const failed = new AbortController()
-        const signal = AbortSignal.any([round, failed.signal])
+        const either = eitherSignal(round, failed.signal)
         await Promise.all(
           [...groups].map(([node, led]) =>
             this.#loop(
               node,
               led.map(({ partition }) => partition),
-              signal,
+              either.signal,
             ).catch((error: unknown) => {
               failed.abort()
               throw error
             }),
           ),
-        )
+        ).finally(either.release)
       } catch (error) {
         if (this.#stop.signal.aborted) return
         this.#o.onTrouble?.(translate(error, this.#o.topic))
         await pause(failures++, this.#stop.signal)
+      } finally {
+        release()
       }
     }
   }

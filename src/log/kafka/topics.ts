@@ -1,5 +1,5 @@
 import type { Message, Producer } from 'kafkajs'
-import { reject } from '../../base/index.ts'
+import { eitherSignal, reject } from '../../base/index.ts'
 import { partitionOf } from '../partition.ts'
 import type { Delivery, Positions, TopicName, TopicRecord, Topics } from '../ports.ts'
 import { CLOSE_MS, METADATA_MS, within } from './connection.ts'
@@ -176,10 +176,11 @@ export class KafkaTopics implements Topics {
       },
     )
     this.#subscriptions.add(subscription)
+    const { signal, release } = eitherSignal(this.#stop.signal, ...(options.signal ? [options.signal] : []))
     try {
-      const signal = options.signal ? AbortSignal.any([options.signal, this.#stop.signal]) : this.#stop.signal
       yield* subscription.run(signal)
     } finally {
+      release()
       this.#subscriptions.delete(subscription)
     }
   }

@@ -1,0 +1,16 @@
+/**
+ * A signal that aborts with the first of several, until it is released. Not `AbortSignal.any`: one made of another such signal was seen
+ * never to abort once a garbage collection had run (Node 24).
+ */
+export function eitherSignal(...signals: readonly AbortSignal[]): { signal: AbortSignal; release(): void } {
+  const either = new AbortController()
+  const abort = () => either.abort()
+  for (const signal of signals) {
+    if (signal.aborted) abort()
+    else signal.addEventListener('abort', abort, { once: true })
+  }
+  const release = () => {
+    for (const signal of signals) signal.removeEventListener('abort', abort)
+  }
+  return { signal: either.signal, release }
+}
