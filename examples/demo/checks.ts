@@ -1,5 +1,6 @@
+import type { CheckpointRow, ReceiptRow } from './edges.ts'
 import type { Effect } from './effects.ts'
-import type { CheckpointRow, ReceiptRow, Verified } from './facts.ts'
+import type { Verified } from './facts.ts'
 import type { TimelineEntry } from './notes.ts'
 import type { Moment } from './story.ts'
 

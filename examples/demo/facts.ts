@@ -1,25 +1,10 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import type { Threadlog } from '../../src/index.ts'
 import type { RecordedEvent } from '../../src/log/index.ts'
 import { foldStream, stateHash } from '../../src/projections/index.ts'
 import { type TimelineEntry, timelineEntry } from './notes.ts'
-
-export interface ReceiptRow {
-  verdict: string
-  provider: string
-  result_id: string
-  source: string
-}
-
-export interface CheckpointRow {
-  version: number
-  status: string
-  waits: number
-  state_digest: string
-}
 
 export interface Verified {
   events: number
@@ -28,7 +13,7 @@ export interface Verified {
   /** SHA-256 of the state folded from zero, and of the state as kept. */
   replayed: string
   live: string
-  /** What `threadlog verify` says about the whole file. */
+  /** What `threadlog verify` says about the whole log. */
   command: { ok: boolean; output: string } | undefined
 }
 
@@ -45,31 +30,12 @@ export async function recordsOf(threads: Threadlog, ref: ThreadRef): Promise<Rec
 
 export const timeline = (records: readonly RecordedEvent[]): TimelineEntry[] => records.map(timelineEntry)
 
-/** The receipts, as any program sees them. */
-export function receipts(file: string): ReceiptRow[] {
-  const sql = `SELECT verdict, provider, ifnull(result_id, '') AS result_id,
-    ifnull(source_topic || ' ' || source_offset, json_extract(value, '$.source.api')) AS source FROM threadlog_receipts ORDER BY offset`
-  return rows(file, sql)
-}
-
-/** The checkpoints, as any program sees them. */
-export function checkpoints(file: string): CheckpointRow[] {
-  const sql = `SELECT version, status, json_array_length(value, '$.waits') AS waits,
-    json_extract(value, '$.state_digest') AS state_digest FROM threadlog_checkpoints ORDER BY offset`
-  return rows(file, sql)
-}
-
-function rows<Row>(file: string, sql: string): Row[] {
-  using db = new DatabaseSync(file, { readOnly: true })
-  return db.prepare(sql).all() as Row[]
-}
-
 /** Replays a thread from its first event and compares it with the state as it was kept while everything happened. */
 export async function verify(
   threads: Threadlog,
   ref: ThreadRef,
   records: readonly RecordedEvent[],
-  file: string,
+  address: string,
 ): Promise<Verified> {
   const live = await threads.store.load(threads.thread(ref).stream)
   const { state, head, quarantine } = foldStream(records)
@@ -78,14 +44,14 @@ export async function verify(
     chain: quarantine === undefined && head.version === records.length,
     replayed: stateHash(state),
     live: stateHash(live),
-    command: verifyCommand(file),
+    command: verifyCommand(address),
   }
 }
 
-function verifyCommand(file: string): Verified['command'] {
+function verifyCommand(address: string): Verified['command'] {
   const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
   if (!existsSync(main)) return undefined
-  const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'verify', '--all', '--log', `sqlite:${file}`], {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'verify', '--all', '--log', address], {
     encoding: 'utf8',
   })
   return { ok: status === 0, output: (stdout || stderr).trim() }

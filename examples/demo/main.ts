@@ -1,14 +1,20 @@
 // A support agent settles a refund; its engine is killed three times. Nothing is lost, nothing happens twice.
-//   npm run demo -- [--json] [--keep] [--dir <directory>] [--payouts python|node]
+//   npm run demo -- [--json] [--keep] [--dir <directory>] [--payouts python|node] [--kafka]
 import { parseArgs } from 'node:util'
 import { checkAll } from './checks.ts'
-import { checkpoints, receipts, recordsOf, timeline, verify } from './facts.ts'
+import { recordsOf, timeline, verify } from './facts.ts'
 import { narrate, report } from './print.ts'
 import { CUSTOMER, INPUT, play } from './story.ts'
 import { World } from './world.ts'
 
 const { values: o } = parseArgs({
-  options: { json: { type: 'boolean' }, keep: { type: 'boolean' }, dir: { type: 'string' }, payouts: { type: 'string' } },
+  options: {
+    json: { type: 'boolean' },
+    keep: { type: 'boolean' },
+    dir: { type: 'string' },
+    payouts: { type: 'string' },
+    kafka: { type: 'boolean' },
+  },
 })
 // Whatever is open is cleared away by listeners of `exit`.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
@@ -18,8 +24,9 @@ const started = performance.now()
 await using world = await World.open(o)
 const language = await world.startPayouts(o.payouts)
 const narrator = narrate(!o.json)
-narrator.line(`one SQLite file · ${world.model} · payouts in ${language}`)
+narrator.line(`${world.place.title} · ${world.model} · payouts in ${language}`)
 const { result, moments, told } = await play(world, narrator)
+await world.publishedTheEnd()
 await world.killEngine()
 const records = await recordsOf(world.threads, CUSTOMER)
 const facts = {
@@ -31,9 +38,9 @@ const facts = {
   told,
   kills: moments,
   timeline: timeline(records),
-  receipts: receipts(world.file),
-  checkpoints: checkpoints(world.file),
-  verify: await verify(world.threads, CUSTOMER, records, world.file),
+  receipts: await world.place.receipts(world.threads.backend),
+  checkpoints: await world.place.checkpoints(world.threads.backend),
+  verify: await verify(world.threads, CUSTOMER, records, world.place.address),
 }
 const checks = checkAll(facts)
 const all = { ...facts, checks, seconds: Math.round(performance.now() - started) / 1000, dir: o.keep || o.dir ? world.dir : null }

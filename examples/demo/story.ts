@@ -79,6 +79,7 @@ class Teller {
   async #payOut(wait: Wait): Promise<void> {
     const { payouts } = this.#world
     this.#narrator.headline(`The model calls ${wait.tool} ${text(wait.arguments)}; the payout process must answer.`)
+    await payouts?.says('request')
     await this.#kill('while the payout waits')
     await payouts?.says('answered')
     this.#narrator.line('no engine is alive; the payout process sends its result, then the same again, then another')

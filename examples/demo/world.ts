@@ -1,13 +1,14 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { openThreadlog, type Threadlog } from '../../src/index.ts'
 import { Child } from '../support/child.ts'
 import { hasProvider, modelEnv } from '../support/model.ts'
 import { type ModelServer, startModelServer } from '../support/model-server.ts'
-import { hasPython } from '../support/python.ts'
 import { Effects } from './effects.ts'
+import { kafkaPlace, type LogPlace, sqlitePlace } from './log-place.ts'
 import { supportScript } from './script.ts'
 
 export interface WorldOptions {
@@ -15,13 +16,14 @@ export interface WorldOptions {
   dir?: string
   /** Leave the files behind; those in a directory of the caller's always stay. */
   keep?: boolean
+  /** On a broker instead of in a file. */
+  kafka?: boolean
 }
 
 /** What the demo plays in: a directory, a model server, an engine and a payout process of their own, and a client that runs nothing. */
 export class World implements AsyncDisposable {
   readonly dir: string
-  /** The log: one SQLite file. */
-  readonly file: string
+  readonly place: LogPlace
   readonly effects: Effects
   readonly model: string
   readonly threads: Threadlog
@@ -30,9 +32,9 @@ export class World implements AsyncDisposable {
   readonly #server: ModelServer | undefined
   readonly #clean: () => void
 
-  private constructor(dir: string, clean: () => void, server: ModelServer | undefined, threads: Threadlog) {
+  private constructor(dir: string, clean: () => void, server: ModelServer | undefined, place: LogPlace, threads: Threadlog) {
     this.dir = dir
-    this.file = logFile(dir)
+    this.place = place
     this.effects = new Effects(join(dir, 'effects.jsonl'))
     this.model = server ? 'a scripted model over HTTP' : (process.env['OPENAI_MODEL'] ?? '')
     this.threads = threads
@@ -47,13 +49,14 @@ export class World implements AsyncDisposable {
     const clean = o.keep || o.dir !== undefined ? () => {} : () => rmSync(dir, { recursive: true, force: true, maxRetries: 5 })
     process.on('exit', clean)
     const server = hasProvider() ? undefined : await startModelServer(supportScript)
-    const threads = await openThreadlog({ log: `sqlite:${logFile(dir)}`, application: 'shop' })
-    return new World(dir, clean, server, threads)
+    const place = o.kafka ? await kafkaPlace(dir) : sqlitePlace(logFile(dir))
+    const threads = await openThreadlog({ log: (await place.open()) as 'memory', application: 'shop' })
+    return new World(dir, clean, server, place, threads)
   }
 
   /** @param hangIn the tool whose body does its work and then never returns */
   async startEngine(hangIn?: string): Promise<Child> {
-    const args = [local('./engine.ts'), this.file, this.effects.file, ...(hangIn === undefined ? [] : [hangIn])]
+    const args = [local('./engine.ts'), this.place.address, this.effects.file, ...(hangIn === undefined ? [] : [hangIn])]
     this.engine = new Child('The engine', process.execPath, args, this.#server ? modelEnv(this.#server.url) : {})
     await this.engine.says('serving')
     return this.engine
@@ -67,25 +70,35 @@ export class World implements AsyncDisposable {
     return engine?.pid ?? 0
   }
 
-  /** Starts the payout process, in Python if it is there; gives the language it is written in. */
-  async startPayouts(language: string | undefined = hasPython() ? 'python' : 'node'): Promise<string> {
-    this.payouts =
-      language === 'python'
-        ? new Child('The payout process', 'python3', [local('./payouts.py'), this.file])
-        : new Child('The payout process', process.execPath, [local('./payouts.ts'), this.file])
+  /** Starts the payout process, in Python if it can be; gives the language it is written in. */
+  async startPayouts(language?: string): Promise<string> {
+    const { command, args } = this.place.payouts(language)
+    this.payouts = new Child('The payout process', command, args)
     const ready = await this.payouts.says<{ event: string; language: string }>('ready')
     return ready.language
+  }
+
+  /** Resolves once the checkpoint of the end is out: on Kafka the engine publishes it after the run has ended. */
+  async publishedTheEnd(): Promise<void> {
+    for (const deadline = Date.now() + PATIENCE_MS; Date.now() < deadline; await sleep(50)) {
+      const last = (await this.place.checkpoints(this.threads.backend)).at(-1)
+      if (last && last.status !== 'suspended') return
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.engine?.kill()
     await this.payouts?.kill()
     await this.threads.close()
+    // One that was handed over open is not closed with them.
+    await this.threads.backend.close()
+    await this.place.close()
     await this.#server?.close()
     this.#clean()
     process.off('exit', this.#clean)
   }
 }
 
+const PATIENCE_MS = 15_000
 const logFile = (dir: string): string => join(dir, 'shop.db')
 const local = (file: string): string => fileURLToPath(new URL(file, import.meta.url))

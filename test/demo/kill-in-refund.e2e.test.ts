@@ -35,7 +35,7 @@ it('kill -9 in the middle of refund: unknown, never run again, and the run goes 
     ['returned', null],
     ['unknown', 'interrupted'],
   ])
-  const checked = await verify(world.threads, CUSTOMER, records, world.file)
+  const checked = await verify(world.threads, CUSTOMER, records, world.place.address)
   expect(checked.chain).toBe(true)
   expect(checked.replayed).toBe(checked.live)
 })

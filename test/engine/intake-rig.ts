@@ -89,6 +89,7 @@ export const withTopics = (backend: LogBackend, change: Partial<Topics>): LogBac
     scan: topics.scan.bind(topics),
     transact: topics.transact.bind(topics),
     progress: topics.progress.bind(topics),
+    ...(topics.nameOf && { nameOf: topics.nameOf.bind(topics) }),
   }
   return { ...backend, topics: { ...bound, ...change } }
 }

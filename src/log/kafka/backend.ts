@@ -36,6 +36,8 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<LogBackend
   const topics = new KafkaTopics({ kafka, prefix, partitions, assigned: () => assignment.share, onTrouble })
   const owners = new KafkaOwners({ kafka, reader, topic: commands, clock, onTrouble })
   let publisher: Publisher | undefined
+  /** Versions by name. */
+  const published = new Map<string, Projector>()
   const share = () => {
     topics.reassign()
     publisher?.assign(assignment.share ?? new Set())
@@ -59,16 +61,17 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<LogBackend
   /** Projectors that only publish run where a partition is owned, in place of those before; the others in every replica. */
   async function install(projectors: readonly Projector[]): Promise<void> {
     await events.install(projectors.filter((projector) => !projector.publishes))
-    const publishing = projectors.filter((projector) => projector.publishes)
+    const publishing = projectors.filter(({ publishes, name, version }) => publishes && published.get(name)?.version !== version)
     if (publishing.length === 0) return
     await publisher?.close()
+    for (const projector of publishing) published.set(projector.name, projector)
     publisher = new Publisher({
       connection: events.connection,
       store: events.store,
       wakeups: events.wakeups,
       topics,
       saved: async (partition) => (await topics.progress('events', PUBLISHER, [partition])).get(partition) ?? 0n,
-      projectors: publishing,
+      projectors: [...published.values()],
       onTrouble,
     })
     share()

@@ -225,6 +225,11 @@ export class DirectReader {
   async #connect(): Promise<InnerCluster> {
     const cluster = createCluster(this.#kafka)
     await cluster.connect()
+    if (this.#closed) {
+      // Closed meanwhile: a connection left open would keep the process up.
+      await cluster.disconnect().catch(() => {})
+      throw new Error('closed')
+    }
     this.#cluster = cluster
     return cluster
   }

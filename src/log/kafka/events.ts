@@ -1,13 +1,16 @@
 import type { Kafka } from 'kafkajs'
 import { type Clock, isThreadlogError, reject, systemClock } from '../../base/index.ts'
 import type { EventLog, Projector, Sql, SqlValue } from '../ports.ts'
-import type { Connection } from '../sqlite/connection.ts'
-import { translate as translateSql } from '../sqlite/errors.ts'
-import { EventStore } from '../sqlite/event-store.ts'
-import { Heads } from '../sqlite/heads.ts'
-import { Projectors } from '../sqlite/projectors.ts'
-import { Wakeups } from '../sqlite/wakeups.ts'
-import { type Participant, Writer } from '../sqlite/writer.ts'
+import {
+  type Connection,
+  EventStore,
+  Heads,
+  type Participant,
+  Projectors,
+  translate as translateSql,
+  Wakeups,
+  Writer,
+} from '../store/index.ts'
 import { clientOf, type KafkaConnection } from './connection.ts'
 import { DirectReader } from './direct.ts'
 import { closed, translate } from './errors.ts'

@@ -3,11 +3,7 @@ import { decodeEnvelope, decodeEvent, type Envelope, type EventHash, type LogEve
 import { type ArbitrationRecord, arbitrate, type OpenCommit } from '../arbitration.ts'
 import { partitionOf } from '../partition.ts'
 import type { RecordedEvent } from '../ports.ts'
-import type { Connection } from '../sqlite/connection.ts'
-import type { EventStore } from '../sqlite/event-store.ts'
-import type { Heads } from '../sqlite/heads.ts'
-import { placeOf } from '../sqlite/records.ts'
-import type { Participant } from '../sqlite/writer.ts'
+import { type Connection, type EventStore, type Heads, type Participant, placeOf } from '../store/index.ts'
 import type { RawRecord } from './direct.ts'
 
 /** Bytes of Confluent framing before the hashed body. */
@@ -127,14 +123,14 @@ export class Ingest implements Participant {
       for (const group of outcome.voids ?? []) voids += group.records.length
       if (outcome.accepted) this.#onAccepted(this.#accept(candidate.stream, partition, outcome.accepted))
     }
-    const read = next > before.read ? next : before.read
+    const read = later(next, before.read)
     const first = open?.records[0]
     const reading: Reading = {
       read,
       open,
       voids,
       last,
-      next: first ? BigInt(first.offset) : read > before.next ? read : before.next,
+      next: first ? BigInt(first.offset) : later(read, before.next),
     }
     this.#save(partition, reading)
   }
@@ -169,6 +165,8 @@ export class Ingest implements Participant {
     this.#changed.set(partition, reading)
   }
 }
+
+const later = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
 const FRESH: Reading = { next: 0n, read: 0n, open: undefined, voids: 0, last: undefined }
 

@@ -1,7 +1,7 @@
 import type { Kafka, Producer } from 'kafkajs'
 import { type Clock, isJsonObject, parseJson, systemIds } from '../../base/index.ts'
 import type { Owners } from '../ports.ts'
-import { isGone, thisProcess } from '../sqlite/host.ts'
+import { isGone, thisProcess } from '../store/index.ts'
 import { CLOSE_MS, METADATA_MS, within } from './connection.ts'
 import type { DirectReader, Fetched } from './direct.ts'
 import { translate } from './errors.ts'

@@ -86,7 +86,8 @@ export interface ProgressOf {
  * idle groups expire or are reset, records may be deleted by age.
  */
 export async function groupProgress(kafka: Kafka, reader: DirectReader, o: ProgressOf): Promise<Map<number, bigint>> {
-  const offsets = await savedOffsets(kafka, o.saved.group, o.saved.topic)
+  // A coordinator that is new, or has just changed, first loads what it keeps and answers nothing.
+  const offsets = await reader.patiently(() => savedOffsets(kafka, o.saved.group, o.saved.topic))
   const found = new Map([...offsets].filter(([partition]) => o.partitions.includes(partition)))
   const look = async (carrier: string, partition: number): Promise<void> => {
     const where = { carrier, partition, group: o.group, topic: o.topic }

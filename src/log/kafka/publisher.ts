@@ -1,10 +1,7 @@
 import { isThreadlogError } from '../../base/index.ts'
 import type { StreamKey } from '../../events/index.ts'
 import type { Projector, ProjectorTx, RecordedEvent, SqlValue, TopicName, TopicRecord } from '../ports.ts'
-import type { Connection } from '../sqlite/connection.ts'
-import type { EventStore } from '../sqlite/event-store.ts'
-import { fromRow, placeOf, type StoredEvent } from '../sqlite/records.ts'
-import type { Wakeups } from '../sqlite/wakeups.ts'
+import { type Connection, type EventStore, fromRow, placeOf, type StoredEvent, type Wakeups } from '../store/index.ts'
 import { pause } from './sender.ts'
 import type { KafkaTopics } from './topics.ts'
 

@@ -1,8 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { type Clock, isThreadlogError, reject } from '../../base/index.ts'
-import type { Connection } from '../sqlite/connection.ts'
-import { IN_MEMORY, openDatabase } from '../sqlite/database.ts'
+import { type Connection, IN_MEMORY, openDatabase } from '../store/index.ts'
 
 /** Whose copy a replica is. */
 export interface ReplicaOf {

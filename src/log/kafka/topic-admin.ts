@@ -82,12 +82,15 @@ const LEADERS_MS = 20_000
 async function haveLeaders(admin: Admin, topics: string[]): Promise<void> {
   const deadline = performance.now() + LEADERS_MS
   for (;;) {
+    let missing: unknown = Object.assign(new Error('a partition has no leader'), { type: 'LEADER_NOT_AVAILABLE' })
     try {
       const found = await admin.fetchTopicMetadata({ topics })
       if (found.topics.every(({ partitions }) => partitions.length > 0 && partitions.every(({ leader }) => leader >= 0))) return
     } catch (error) {
-      if (!isKind(error, ...MISSING, 'LEADER_NOT_AVAILABLE') || performance.now() > deadline) throw error
+      if (!isKind(error, ...MISSING, 'LEADER_NOT_AVAILABLE')) throw error
+      missing = error
     }
+    if (performance.now() > deadline) throw missing
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
 }

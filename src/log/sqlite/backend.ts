@@ -1,19 +1,26 @@
 import { resolve } from 'node:path'
 import { type Clock, reject, systemClock } from '../../base/index.ts'
 import type { LogBackend, Owners, Projector, Sql, SqlValue, TopicName, TopicRecord } from '../ports.ts'
-import type { Connection } from './connection.ts'
-import { IN_MEMORY, logId, openDatabase } from './database.ts'
-import { translate } from './errors.ts'
+import {
+  type Channel,
+  type Connection,
+  EventStore,
+  Heads,
+  IN_MEMORY,
+  logId,
+  openDatabase,
+  type Participant,
+  Projectors,
+  translate,
+  type WakeupOptions,
+  Wakeups,
+  Writer,
+} from '../store/index.ts'
 import { SqliteEventLog } from './event-log.ts'
-import { EventStore } from './event-store.ts'
-import { Heads } from './heads.ts'
 import { watchLineage } from './lineage.ts'
 import { FileOwners, soleOwner } from './owners.ts'
-import { Projectors } from './projectors.ts'
 import { TopicStore } from './topic-store.ts'
 import { SqliteTopics } from './topics.ts'
-import { type Channel, type WakeupOptions, Wakeups } from './wakeups.ts'
-import { type Participant, Writer } from './writer.ts'
 
 export interface SqliteLogOptions {
   /** Path of the file. Its `-wal` and `-shm` files stand beside it. */

@@ -1,14 +1,19 @@
 import type { Commit, StreamKey } from '../../events/index.ts'
 import { checkCommit } from '../commit-check.ts'
 import type { Appended, EventLog, Positions, RecordedEvent, StreamHead } from '../ports.ts'
-import type { Connection } from './connection.ts'
-import { type EventStore, FIRST_PAGE, nextLimit } from './event-store.ts'
-import { live } from './live.ts'
-import type { Projectors } from './projectors.ts'
-import { PARTITION } from './records.ts'
+import {
+  type Channel,
+  type Connection,
+  type EventStore,
+  FIRST_PAGE,
+  live,
+  nextLimit,
+  PARTITION,
+  type Projectors,
+  type Wakeups,
+  type Writer,
+} from '../store/index.ts'
 import { positionsAt } from './topic-store.ts'
-import type { Channel, Wakeups } from './wakeups.ts'
-import type { Writer } from './writer.ts'
 
 export interface EventLogParts {
   id: string

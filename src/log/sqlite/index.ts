@@ -1,2 +1,2 @@
+export type { WakeupOptions } from '../store/index.ts'
 export { openSqliteLog, type SqliteLogOptions } from './backend.ts'
-export type { WakeupOptions } from './wakeups.ts'

@@ -1,8 +1,6 @@
 import { type Clock, isThreadlogError, systemIds } from '../../base/index.ts'
 import type { Owners } from '../ports.ts'
-import type { Connection } from './connection.ts'
-import { isGone, thisProcess } from './host.ts'
-import type { Writer } from './writer.ts'
+import { type Connection, isGone, thisProcess, type Writer } from '../store/index.ts'
 
 const RENEW_MS = 2_000
 const EXPIRE_MS = 10_000

@@ -1,7 +1,6 @@
 import { retryLater } from '../../base/index.ts'
 import type { Delivery, Positions, TopicName, TopicRecord } from '../ports.ts'
-import type { Connection } from './connection.ts'
-import { PARTITION } from './records.ts'
+import { type Connection, PARTITION } from '../store/index.ts'
 
 export const TOPICS: readonly TopicName[] = ['requests', 'results', 'receipts', 'checkpoints']
 

@@ -1,10 +1,6 @@
 import type { Delivery, Positions, TopicName, TopicRecord, Topics } from '../ports.ts'
-import type { Connection } from './connection.ts'
-import { live } from './live.ts'
-import { PARTITION } from './records.ts'
+import { type Channel, type Connection, live, PARTITION, type Wakeups, type Writer } from '../store/index.ts'
 import { positionsAt, TOPICS, type TopicStore } from './topic-store.ts'
-import type { Channel, Wakeups } from './wakeups.ts'
-import type { Writer } from './writer.ts'
 
 /** Records of one page of a topic. */
 const PAGE = 256

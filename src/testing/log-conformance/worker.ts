@@ -32,6 +32,8 @@ async function work({ module, url, streams, commits }: WorkerOrder): Promise<voi
   process.disconnect?.()
 }
 
+// A test that failed does not end its workers, and a log on a cluster would keep them alive.
+process.once('disconnect', () => process.exit())
 process.once('message', (order: WorkerOrder) => {
   work(order).catch((error: unknown) => {
     console.error(error)

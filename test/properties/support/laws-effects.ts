@@ -10,13 +10,14 @@ function dispatchOf({ events }: Story, { key, version }: Execution) {
 export const effectsHappenOnce: Law = function* (story) {
   const earlier = new Map<string, Execution>()
   for (const execution of story.world.executions) {
-    const { key, version, agent, tool, callId } = execution
+    const { key, agent, tool, callId } = execution
     const before = earlier.get(key)
     earlier.set(key, execution)
     if (!before) continue
-    if (dispatchOf(story, before)?.version === dispatchOf(story, execution)?.version)
-      yield `${callId} ${tool} ran twice for one dispatch`
-    const mode = story.at(version).run?.toolRecovery
+    const dispatch = dispatchOf(story, execution)
+    if (dispatchOf(story, before)?.version === dispatch?.version) yield `${callId} ${tool} ran twice for one dispatch`
+    // The run may have been ended by another process before this one heard that its dispatch was accepted.
+    const mode = dispatch && story.at(dispatch.version).run?.toolRecovery
     const marked = agent.tools.get(tool)?.retryable === true
     if (mode !== 'always' && !(mode === 'declared' && marked)) yield `${callId} ${tool} ran twice in mode ${mode}`
   }

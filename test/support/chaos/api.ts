@@ -2,11 +2,13 @@ import { flushCompileCache } from 'node:module'
 import { isThreadlogError, openThreadlog } from '../../../src/index.ts'
 import { options, serve } from '../processes/child.ts'
 import { AGENT, type StormAgentOptions, stormAgent } from './agent.ts'
+import { type LogAddress, openGround } from './ground.ts'
 
 // A caller of the API as its own process, which serves nothing. `{again: code}` is the answer to what may be asked once more.
 
-const o = options<StormAgentOptions & { file: string }>()
-const threads = await openThreadlog({ log: `sqlite:${o.file}`, application: 'storm', agents: [stormAgent(o)] })
+const o = options<StormAgentOptions & { log: LogAddress }>()
+const backend = await openGround(o.log)
+const threads = await openThreadlog({ log: backend, application: 'storm', agents: [stormAgent(o)] })
 
 export interface Deciding {
   id: string
@@ -36,7 +38,10 @@ serve({
       await threads.backend.topics.publish('results', [{ key, value }])
       return { value: null }
     }),
-  close: () => threads.close(),
+  close: async () => {
+    await threads.close()
+    await backend.close()
+  },
 })
 
 async function retryable<T>(work: () => Promise<T>): Promise<T | { again: string }> {

@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import { decodeReceipt, type Receipt } from '../../../src/continuations/index.ts'
 import type { LogEvent } from '../../../src/events/index.ts'
 import type { LogBackend } from '../../../src/log/index.ts'
@@ -12,6 +10,7 @@ import { type Call, callsOf, checkEffects } from './effects.ts'
 import { type Turn, threadName } from './orders.ts'
 import type { Aftermath } from './storm.ts'
 import { checkVerdicts, type Row } from './verdicts.ts'
+import type { Request } from './watcher.ts'
 
 /** What a storm came to. Without violations nothing was lost, doubled or answered wrongly. */
 export interface Audit {
@@ -20,7 +19,7 @@ export interface Audit {
 }
 
 /** Holds everything that is left against what the producers, the tools and the callers know. */
-export async function audit(a: Aftermath, file: string): Promise<Audit> {
+export async function audit(a: Aftermath): Promise<Audit> {
   const violations = [...a.violations]
   const violate = (what: string) => void violations.push(what)
   const { backend, store } = a.threads
@@ -43,14 +42,14 @@ export async function audit(a: Aftermath, file: string): Promise<Audit> {
     }
   }
   checkTurns(a.turns, states, violate)
-  checkRequests(backend, waits, violate)
+  await checkRequests(backend, waits, violate)
   const rows = await resultRows(backend)
   const receipts = await receiptsOf(backend)
-  const verdicts = checkVerdicts({ rows, receipts, sent: a.sent, waits, events }, violate)
-  const settled = checkEffects(effects(a.ledger), calls, RETRYABLE, violate)
+  const verdicts = checkVerdicts({ rows, receipts, sent: a.sent, waits, events, once: a.once }, violate)
+  const settled = checkEffects(effects(a.ground.ledger), calls, RETRYABLE, violate)
   if (a.watcher.seen.events !== events.length)
     violate(`a follower saw ${a.watcher.seen.events} events, the log has ${events.length}`)
-  await checkByCommand(file, violate)
+  await a.ground.verify(violate)
   return {
     violations,
     counts: {
@@ -115,15 +114,15 @@ function checkTurns(turns: readonly Turn[], states: ReadonlyMap<string, ThreadSt
 }
 
 /** Each wait was asked for once, and taken back once if it ended without being claimed. */
-function checkRequests(backend: LogBackend, waits: ReadonlyMap<string, Wait>, violate: Violate): void {
+async function checkRequests(backend: LogBackend, waits: ReadonlyMap<string, Wait>, violate: Violate): Promise<void> {
   const asked = new Map<string, number>()
   const takenBack = new Map<string, number>()
-  for (const { id, cancelled } of backend.tables.all<{ id: string; cancelled: number | null }>(
-    'SELECT continuation_id AS id, cancelled FROM threadlog_requests',
-  )) {
-    const counts = cancelled ? takenBack : asked
-    counts.set(id, (counts.get(id) ?? 0) + 1)
-  }
+  for await (const batch of backend.topics.scan('requests'))
+    for (const { value } of batch) {
+      const { continuation_id: id, cancelled } = JSON.parse(Buffer.from(value).toString()) as Request
+      const counts = cancelled ? takenBack : asked
+      counts.set(id, (counts.get(id) ?? 0) + 1)
+    }
   for (const [id, { status }] of waits) {
     if (asked.get(id) !== 1) violate(`wait ${id}: asked for ${asked.get(id) ?? 0} times`)
     const back = takenBack.get(id) ?? 0
@@ -135,7 +134,7 @@ function checkRequests(backend: LogBackend, waits: ReadonlyMap<string, Wait>, vi
 async function resultRows(backend: LogBackend): Promise<Row[]> {
   const rows: Row[] = []
   for await (const batch of backend.topics.scan('results'))
-    for (const { key, position } of batch) rows.push({ key, offset: Number(position.offset) })
+    for (const { key, position } of batch) rows.push({ key, partition: position.partition, offset: Number(position.offset) })
   return rows
 }
 
@@ -163,16 +162,4 @@ function recoveries(events: readonly LogEvent[], { fleet }: Aftermath): Record<s
     if (life?.killed !== undefined && life.killed <= time) return 'killed'
     return life?.frozen.some(([begin, end]) => begin <= time && time <= end + 10_000) ? 'frozen' : 'alive'
   }
-}
-
-/** The command line looks at the same file, in a process of its own. */
-async function checkByCommand(file: string, violate: Violate): Promise<void> {
-  const main = fileURLToPath(new URL('../../../src/cli/main.ts', import.meta.url))
-  const verify = spawn(process.execPath, [main, 'verify', '--all', '--log', `sqlite:${file}`], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const output: string[] = []
-  for (const stream of [verify.stdout, verify.stderr]) stream.on('data', (chunk) => output.push(String(chunk)))
-  const code = await new Promise((resolve) => verify.once('close', resolve))
-  if (code !== 0) violate(`verify --all: exit ${code}\n${output.join('')}`)
 }

@@ -2,11 +2,13 @@ import { flushCompileCache } from 'node:module'
 import { openThreadlog } from '../../../src/index.ts'
 import { options, serve } from '../processes/child.ts'
 import { type StormAgentOptions, stormAgent } from './agent.ts'
+import { type LogAddress, openGround } from './ground.ts'
 
-// An engine with its HTTP intake, as its own process: `engine.ts '{"file": …, "ledger": …, "paceMs": …, "token": …}'`.
+// An engine with its HTTP intake, as its own process: `engine.ts '{"log": …, "ledger": …, "paceMs": …, "token": …}'`.
 
-const o = options<StormAgentOptions & { file: string; token: string; concurrency?: number }>()
-const threads = await openThreadlog({ log: `sqlite:${o.file}`, application: 'storm', agents: [stormAgent(o)] })
+const o = options<StormAgentOptions & { log: LogAddress; token: string; concurrency?: number }>()
+const backend = await openGround(o.log)
+const threads = await openThreadlog({ log: backend, application: 'storm', agents: [stormAgent(o)] })
 const problems: Record<string, number> = {}
 const engine = await threads.serve({
   concurrency: o.concurrency ?? 32,
@@ -23,5 +25,8 @@ flushCompileCache()
 serve({
   about: () => ({ url: engine.http?.url, owner: threads.backend.owners.self }),
   problems: () => problems,
-  close: () => threads.close(),
+  close: async () => {
+    await threads.close()
+    await backend.close()
+  },
 })

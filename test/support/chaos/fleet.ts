@@ -1,12 +1,10 @@
-import { dirname, join } from 'node:path'
-import type { DatabaseSync } from 'node:sqlite'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Child } from '../processes/child.ts'
-import { outsider } from '../processes/place.ts'
+import type { Ground } from './ground.ts'
 
 export interface FleetOptions {
-  file: string
-  ledger: string
+  ground: Ground
   paceMs: number
   engines: number
   apis: number
@@ -20,6 +18,7 @@ export interface Life {
 }
 
 interface Slot {
+  readonly name: string
   child: Child | undefined
   url: string
   owner: string
@@ -27,32 +26,36 @@ interface Slot {
 }
 
 const TOKEN = 'storm'
-/** Milliseconds a frozen process is kept so: an owner that does not renew is taken for dead after 10,000. */
-const FREEZE_MS = [10_800, 13_000] as const
 
 /** The processes of a storm: engines and API callers on one file, each killed, frozen and started again. */
 export class Fleet {
   readonly #o: FleetOptions
   readonly #engines: Slot[] = []
   readonly #apis: Slot[] = []
-  readonly #lock: DatabaseSync
   #stopped = false
   readonly lives = new Map<string, Life>()
-  readonly counts = { kills: 0, apiKills: 0, freezes: 0, lockedFreezes: 0, startsRepeated: 0, asksRepeated: 0, postsRepeated: 0 }
+  readonly counts = {
+    logBreaks: 0,
+    kills: 0,
+    apiKills: 0,
+    freezes: 0,
+    lockedFreezes: 0,
+    startsRepeated: 0,
+    asksRepeated: 0,
+    postsRepeated: 0,
+  }
 
   private constructor(options: FleetOptions) {
     this.#o = options
-    this.#lock = outsider(options.file)
-    this.#lock.exec('PRAGMA busy_timeout = 0')
   }
 
   static async start(options: FleetOptions): Promise<Fleet> {
     // Children start in a third of the time, and this storm starts many.
-    process.env['NODE_COMPILE_CACHE'] ??= join(dirname(options.file), 'compiled')
+    process.env['NODE_COMPILE_CACHE'] ??= join(options.ground.folder, 'compiled')
     const fleet = new Fleet(options)
-    const slot = (): Slot => ({ child: undefined, url: '', owner: '', frozen: false })
-    for (let i = 0; i < options.engines; i++) fleet.#engines.push(slot())
-    for (let i = 0; i < options.apis; i++) fleet.#apis.push(slot())
+    const slot = (name: string): Slot => ({ name, child: undefined, url: '', owner: '', frozen: false })
+    for (let i = 0; i < options.engines; i++) fleet.#engines.push(slot(`engine-${i}`))
+    for (let i = 0; i < options.apis; i++) fleet.#apis.push(slot(`api-${i}`))
     await Promise.all([
       ...fleet.#engines.map((each) => fleet.#startEngine(each)),
       ...fleet.#apis.map((each) => fleet.#startApi(each)),
@@ -61,16 +64,19 @@ export class Fleet {
   }
 
   async #startEngine(slot: Slot): Promise<void> {
-    const { file, ledger, paceMs } = this.#o
-    const child = await this.#child('../chaos/engine.ts', { file, ledger, paceMs, token: TOKEN })
+    const child = await this.#child('../chaos/engine.ts', { ...this.#options(slot), token: TOKEN })
     const { url, owner } = await child.must<{ url: string; owner: string }>('about')
     this.lives.set(owner, { killed: undefined, frozen: [] })
     Object.assign(slot, { child, url, owner })
   }
 
+  #options({ name }: Slot): object {
+    const { ground, paceMs } = this.#o
+    return { log: ground.address(name), ledger: ground.ledger, paceMs }
+  }
+
   async #startApi(slot: Slot): Promise<void> {
-    const { file, ledger, paceMs } = this.#o
-    slot.child = await this.#child('../chaos/api.ts', { file, ledger, paceMs })
+    slot.child = await this.#child('../chaos/api.ts', this.#options(slot))
   }
 
   /** A process that cannot open the log yet (a frozen one may hold its lock) is started again, as a supervisor does. */
@@ -115,20 +121,21 @@ export class Fleet {
     const slot = this.#pick(this.#engines)
     const pid = slot?.child?.pid
     if (!slot || pid === undefined) return false
+    const { isLocked, freezeMs } = this.#o.ground
     slot.frozen = true
     const from = Date.now()
     try {
       let held = false
       for (let tries = 0; tries < 500; tries++) {
         process.kill(pid, 'SIGSTOP')
-        held = await this.#isLocked()
+        held = (await isLocked?.()) ?? false
         if (held === locked) break
         process.kill(pid, 'SIGCONT')
         await delay(this.#o.random() * 8)
       }
       process.kill(pid, 'SIGSTOP')
       this.counts[held ? 'lockedFreezes' : 'freezes']++
-      await delay(FREEZE_MS[0] + this.#o.random() * (FREEZE_MS[1] - FREEZE_MS[0]))
+      await delay(freezeMs[0] + this.#o.random() * (freezeMs[1] - freezeMs[0]))
     } finally {
       process.kill(pid, 'SIGCONT')
       this.lives.get(slot.owner)?.frozen.push([from, Date.now()])
@@ -137,17 +144,11 @@ export class Fleet {
     return true
   }
 
-  /** True when somebody holds the write lock and does not let go of it. */
-  async #isLocked(): Promise<boolean> {
-    for (let tries = 0; tries < 150; tries++) {
-      try {
-        this.#lock.exec('BEGIN IMMEDIATE')
-        this.#lock.exec('ROLLBACK')
-        return false
-      } catch {
-        await delay(1)
-      }
-    }
+  /** Kills what the log runs on, and starts it again. */
+  async breakLog(): Promise<boolean> {
+    if (this.#stopped) return true
+    await this.#o.ground.breakLog?.()
+    this.counts.logBreaks++
     return true
   }
 
@@ -199,7 +200,6 @@ export class Fleet {
       await child?.must('close')
       await child?.kill()
     }
-    this.#lock.close()
   }
 
   /** Whatever is still there. Who waits for an answer then waits for ever. */

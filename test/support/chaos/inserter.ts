@@ -5,20 +5,24 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { outsider } from '../processes/place.ts'
 
-/** Writes results through the SQL view, as another program does: Python if there is one, else plain SQL from here. */
-export interface Inserter {
-  readonly language: 'python' | 'node'
+/** Writes results as another program does. */
+export interface Producer {
+  readonly language: string
+  /** Each insert makes exactly one record. */
+  readonly once: boolean
   insert(key: string, value: Uint8Array): Promise<void>
   close(): Promise<void>
 }
 
-export function startInserter(file: string): Inserter {
+/** Through the SQL view: Python if there is one, else plain SQL from here. */
+export function startInserter(file: string): Producer {
   const python = spawnSync('python3', ['-c', 'import sqlite3'])
   return python.status === 0 ? new Python(file) : new Plain(file)
 }
 
-class Python implements Inserter {
+class Python implements Producer {
   readonly language = 'python'
+  readonly once = true
   readonly #process: ChildProcess
   readonly #waiting = new Map<string, () => void>()
   readonly #exited: Promise<void>
@@ -48,8 +52,9 @@ class Python implements Inserter {
   }
 }
 
-class Plain implements Inserter {
+class Plain implements Producer {
   readonly language = 'node'
+  readonly once = true
   readonly #database: DatabaseSync
 
   constructor(file: string) {

@@ -4,22 +4,22 @@ import { seeded } from '../processes/place.ts'
 import { stormAgent } from './agent.ts'
 import { Carrier } from './carrier.ts'
 import { Fleet } from './fleet.ts'
-import { startInserter } from './inserter.ts'
+import { type Ground, openGround } from './ground.ts'
 import { Orders, type Turn } from './orders.ts'
 import { type Submission, Submissions } from './submissions.ts'
 import { Watcher } from './watcher.ts'
 import { weather } from './weather.ts'
 
 export interface StormOptions {
-  /** The log and the ledger of effects; both new. */
-  file: string
-  ledger: string
+  /** Where it is let loose; new. */
+  ground: Ground
   seed: number
   threads: number
   kills: number
   freezes: number
   /** Freezes in the middle of a commit, beside the others: nobody can write until the process goes on. */
   lockedFreezes: number
+  logBreaks?: number
   durationMs: number
   engines?: number
   apis?: number
@@ -37,7 +37,9 @@ export interface StormOptions {
 /** What a storm leaves behind, for the audit. */
 export interface Aftermath {
   threads: Threadlog
-  ledger: string
+  ground: Ground
+  /** The producer of results makes one record of each insert. */
+  once: boolean
   turns: readonly Turn[]
   sent: readonly Submission[]
   fleet: Fleet
@@ -48,6 +50,7 @@ export interface Aftermath {
   language: string
   problems: Record<string, number>
   seconds: number
+  close(): Promise<void>
 }
 
 /** Milliseconds after which an owner whose process was frozen is taken for dead, the cancel of its run is carried out, and some. */
@@ -55,16 +58,21 @@ const STUCK_MS = 60_000
 
 /** Runs a storm until every order has ended and all processes are closed. The log stays open for whoever looks at what is left. */
 export async function storm(o: StormOptions): Promise<Aftermath> {
-  const { file, ledger, seed, paceMs = 15, engines = 3, apis = 2, dense = false } = o
-  const agents = [stormAgent({ ledger, paceMs: 0 })]
-  const threads = await openThreadlog({ log: `sqlite:${file}`, application: 'storm', agents })
+  const { ground, seed, paceMs = 15, engines = 3, apis = 2, dense = false } = o
+  const agents = [stormAgent({ ledger: ground.ledger, paceMs: 0 })]
+  const backend = await openGround(ground.address('watcher'))
+  const threads = await openThreadlog({ log: backend, application: 'storm', agents })
+  const close = async () => {
+    await threads.close()
+    await backend.close()
+  }
   const violations: string[] = []
   const violate = (what: string) => {
     violations.push(what)
     o.onProgress?.(`VIOLATION ${what}`)
   }
-  const fleet = await Fleet.start({ file, ledger, paceMs, engines, apis, random: seeded(seed + 1) })
-  const inserter = startInserter(file)
+  const fleet = await Fleet.start({ ground, paceMs, engines, apis, random: seeded(seed + 1) })
+  const inserter = await ground.produce()
   const watcher = new Watcher(threads.backend, (request) =>
     carrier.take(request, (error) => violate(`answering failed: ${String(error)}`)),
   )
@@ -77,7 +85,7 @@ export async function storm(o: StormOptions): Promise<Aftermath> {
   const telling = setInterval(tell, 5_000)
   try {
     const all = Promise.all([
-      weather(fleet, { ...o, random: seeded(seed + 4) }),
+      weather(fleet, ground, { ...o, random: seeded(seed + 4) }),
       ...Array.from({ length: o.threads }, (_, i) => thread(i, orders, o, begun)),
     ]).then(() => carrier.idle())
     all.catch((error: unknown) => violate(`the storm broke off: ${String(error)}`))
@@ -90,9 +98,23 @@ export async function storm(o: StormOptions): Promise<Aftermath> {
     tell()
     const seconds = (Date.now() - begun) / 1000
     const { turns } = orders
-    const { language } = inserter
+    const { language, once } = inserter
     const { sent } = submissions
-    return { threads, ledger, turns, sent, fleet, watcher, dealt: carrier.dealt, violations, language, problems, seconds }
+    return {
+      threads,
+      ground,
+      once,
+      turns,
+      sent,
+      fleet,
+      watcher,
+      dealt: carrier.dealt,
+      violations,
+      language,
+      problems,
+      seconds,
+      close,
+    }
   } finally {
     clearInterval(telling)
     await fleet.killAll()
@@ -122,11 +144,11 @@ async function stuck(end: number, ms: number, { seen }: Watcher): Promise<void> 
 }
 
 function progressLine(begun: number, fleet: Fleet, { seen }: Watcher, turns: readonly Turn[], sent: readonly unknown[]): string {
-  const { kills, apiKills, freezes, lockedFreezes } = fleet.counts
+  const { logBreaks, kills, apiKills, freezes, lockedFreezes } = fleet.counts
   const ended = turns.filter((turn) => turn.ended).length
   const seconds = Math.round((Date.now() - begun) / 1000)
   return (
     `${seconds} s: ${seen.events} events, orders ${ended}/${turns.length}, results sent ${sent.length}, recoveries ${seen.recoveries}, ` +
-    `kills ${kills} engines ${apiKills} callers, freezes ${freezes + lockedFreezes} (${lockedFreezes} with the write lock)`
+    `kills ${kills} engines ${apiKills} callers ${logBreaks} brokers, freezes ${freezes + lockedFreezes} (${lockedFreezes} with the write lock)`
   )
 }

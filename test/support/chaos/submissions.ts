@@ -1,6 +1,6 @@
 import { encodeResult, outcomeDigest, type ResultRecord } from '../../../src/continuations/index.ts'
 import type { Fleet } from './fleet.ts'
-import type { Inserter } from './inserter.ts'
+import type { Producer } from './inserter.ts'
 import type { Watcher } from './watcher.ts'
 
 export type Way = 'sql' | 'topic' | 'http' | 'submit' | 'approve' | 'deny'
@@ -37,11 +37,11 @@ export interface Sending {
 export class Submissions {
   readonly sent: Submission[] = []
   readonly #fleet: Fleet
-  readonly #inserter: Inserter
+  readonly #inserter: Producer
   readonly #watcher: Watcher
   readonly #random: () => number
 
-  constructor(o: { fleet: Fleet; inserter: Inserter; watcher: Watcher; random: () => number }) {
+  constructor(o: { fleet: Fleet; inserter: Producer; watcher: Watcher; random: () => number }) {
     this.#fleet = o.fleet
     this.#inserter = o.inserter
     this.#watcher = o.watcher

@@ -2,10 +2,12 @@ import { type Receipt, sourceText } from '../../../src/continuations/index.ts'
 import type { LogEvent } from '../../../src/events/index.ts'
 import type { Wait } from '../../../src/projections/index.ts'
 import type { Submission } from './submissions.ts'
+import { placeText } from './watcher.ts'
 
 /** A record of `results`. */
 export interface Row {
   key: string
+  partition: number
   offset: number
 }
 
@@ -15,6 +17,8 @@ export interface Judging {
   sent: readonly Submission[]
   waits: ReadonlyMap<string, Wait>
   events: readonly LogEvent[]
+  /** The producer makes one record of each insert. */
+  once: boolean
 }
 
 type Violate = (what: string) => void
@@ -24,11 +28,11 @@ type Violate = (what: string) => void
  * wait ended, which the log knows. Answers the receipts by verdict.
  */
 export function checkVerdicts(j: Judging, violate: Violate): Record<string, number> {
-  const byOffset = new Map<number, Receipt[]>()
+  const byPlace = new Map<string, Receipt[]>()
   const byCommand = new Map<string, Receipt[]>()
   for (const receipt of j.receipts) {
     const { source } = receipt
-    if ('offset' in source) push(byOffset, source.offset, receipt)
+    if ('offset' in source) push(byPlace, placeText(source), receipt)
     else push(byCommand, source.command_id, receipt)
   }
   const rowsByKey = Map.groupBy(j.rows, ({ key }) => key)
@@ -43,12 +47,13 @@ export function checkVerdicts(j: Judging, violate: Violate): Record<string, numb
     const rows = rowsByKey.get(key) ?? []
     const isTopic = way === 'sql' || way === 'topic'
     if (isTopic ? rows.length === 0 : rows.length > 0) violate(`${key} by ${way}: ${rows.length} records`)
-    if (way === 'sql' && rows.length > 1) violate(`${key}: one insert made ${rows.length} records`)
-    for (const { offset } of rows) {
-      const [receipt, ...more] = byOffset.get(offset) ?? []
-      if (!receipt?.final || more.length > 0) violate(`result ${offset}: ${more.length + (receipt ? 1 : 0)} receipts`)
+    if (way === 'sql' && j.once && rows.length > 1) violate(`${key}: one insert made ${rows.length} records`)
+    for (const row of rows) {
+      const place = placeText(row)
+      const [receipt, ...more] = byPlace.get(place) ?? []
+      if (!receipt?.final || more.length > 0) violate(`result ${place}: ${more.length + (receipt ? 1 : 0)} receipts`)
       if (receipt)
-        judge(submission, submission.resultId ?? sourceText(sourceFrom(receipt)), receipt.verdict, `result ${offset} (${key})`)
+        judge(submission, submission.resultId ?? sourceText(sourceFrom(receipt)), receipt.verdict, `result ${place} (${key})`)
     }
     if (isTopic) continue
     const receipts = byCommand.get(key) ?? []
@@ -57,7 +62,7 @@ export function checkVerdicts(j: Judging, violate: Violate): Record<string, numb
     if (answer !== undefined) judge(submission, submission.resultId ?? `${way}:${key}`, answer, `${key} by ${way}`)
   }
   const keys = new Set(j.sent.map(({ key }) => key))
-  for (const { key, offset } of j.rows) if (!keys.has(key)) violate(`result ${offset}: nobody sent ${key}`)
+  for (const row of j.rows) if (!keys.has(row.key)) violate(`result ${placeText(row)}: nobody sent ${row.key}`)
   checkOutcomes(j, violate)
   return counts
 }
@@ -77,11 +82,11 @@ function expected({ fixed, wait: id, digest, misfit }: Submission, resultId: str
 /** Each outcome of the log is a result somebody sent, and where only one came first it is that one. */
 function checkOutcomes({ sent, waits, events, rows }: Judging, violate: Violate): void {
   const ofWait = Map.groupBy(sent, ({ wait }) => wait)
-  const keyAt = new Map(rows.map(({ key, offset }) => [offset, key]))
+  const keyAt = new Map(rows.map((row) => [placeText(row), row.key]))
   for (const event of events) {
     if (event.type !== 'continuation.completed/1' && event.type !== 'continuation.failed/1') continue
     const { continuation_id: id, source, digest } = event.data
-    const key = source.command_id ?? keyAt.get(source.offset ?? -1)
+    const key = source.command_id ?? keyAt.get(placeText({ partition: source.partition ?? -1, offset: source.offset ?? -1 }))
     const submission = ofWait.get(id)?.find((each) => each.key === key)
     if (!submission || submission.digest !== digest) violate(`wait ${id}: answered by a result that nobody sent (${key})`)
     const first = ofWait.get(id)?.find((each) => each.first)

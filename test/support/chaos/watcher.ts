@@ -25,6 +25,10 @@ class Once<T> {
   }
 }
 
+/** Coordinate of a record of `results`. */
+export const placeText = ({ partition, offset }: { partition: number; offset: number | bigint }): string =>
+  `${partition}:${offset}`
+
 export interface Request {
   continuation_id: string
   provider: string
@@ -58,7 +62,7 @@ export class Watcher {
       this.#following<Delivery>((from) => backend.topics.subscribe(name, { from, signal: this.#stop.signal }), tell)
     this.#done = Promise.all([
       events,
-      topic('results', ({ position, key }) => this.#keys.happened(String(position.offset), key)),
+      topic('results', ({ position, key }) => this.#keys.happened(placeText(position), key)),
       topic('receipts', (delivery) => this.#receipt(delivery)),
       topic('requests', ({ value }) => {
         const request = JSON.parse(Buffer.from(value).toString()) as Request
@@ -73,13 +77,13 @@ export class Watcher {
     open: (from: Positions) => AsyncIterable<T[]>,
     tell: (item: T) => void,
   ): Promise<void> {
-    let from: Positions = new Map([[0, 1n]])
+    let from: Positions = new Map(Array.from({ length: this.#backend.events.partitions }, (_, i) => [i, 0n]))
     while (!this.#stop.signal.aborted)
       try {
         for await (const items of open(from))
           for (const item of items) {
             tell(item)
-            from = new Map([[item.position.partition, item.position.offset + 1n]])
+            from = new Map(from).set(item.position.partition, item.position.offset + 1n)
           }
       } catch (error) {
         if (!isThreadlogError(error) || error.disposition !== 'retry') throw error
@@ -99,7 +103,7 @@ export class Watcher {
 
   #receipt({ value }: Delivery): void {
     const { source, verdict } = decodeReceipt(value)
-    if ('offset' in source) void this.#keys.when(String(source.offset)).then((key) => this.verdicts.happened(key, verdict))
+    if ('offset' in source) void this.#keys.when(placeText(source)).then((key) => this.verdicts.happened(key, verdict))
   }
 
   /** Rejects when following has failed for good. */
@@ -109,8 +113,9 @@ export class Watcher {
 
   /** Resolves once everything in the log now has been told. */
   async caughtUp(): Promise<void> {
-    const end = Number((await this.#backend.events.barrier()).get(0)) - 1
-    while (this.seen.events < end) await delay(5)
+    await this.#backend.events.barrier()
+    const { n } = this.#backend.tables.get<{ n: number }>('SELECT count(*) AS n FROM events')!
+    while (this.seen.events < n) await delay(5)
   }
 
   async close(): Promise<void> {

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openSqliteLog } from '../../../src/log/index.ts'
-import { Connection } from '../../../src/log/sqlite/connection.ts'
+import { Connection } from '../../../src/log/store/connection.ts'
 import { grow, newStream } from '../../../src/testing/log-conformance/writing.ts'
 import { temporaryFolder } from '../support/sqlite-place.ts'
 

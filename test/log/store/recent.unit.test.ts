@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { RecordedEvent } from '../../../src/log/index.ts'
-import { Recent } from '../../../src/log/sqlite/recent.ts'
+import { Recent } from '../../../src/log/store/recent.ts'
 
 const events = (from: number, count: number, size = 10): RecordedEvent[] =>
   Array.from({ length: count }, (_, i) => ({
