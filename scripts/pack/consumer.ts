@@ -1,4 +1,5 @@
 // What a user's first program does, with the packed package: types checked, then run.
+import { createRequire } from 'node:module'
 import { defineAgent, defineTool, isThreadlogError, openThreadlog } from 'threadlog'
 import { scriptedModel } from 'threadlog/ai-sdk'
 import { logConformance } from 'threadlog/testing'
@@ -21,6 +22,15 @@ const result = await threads.run(agent, { thread: 'sums_1', input: 'What is 40 +
 await threads.close()
 if (result.status !== 'completed' || result.output !== 'It is 42.') throw new Error(`unexpected: ${JSON.stringify(result)}`)
 if (isThreadlogError(new Error('other')) || typeof logConformance !== 'function') throw new Error('wrong exports')
+
+// The Kafka client is loaded with its entry, and only then.
+const loadsKafka = () =>
+  Object.keys(createRequire(import.meta.url).cache).some((file) => /[\\/]node_modules[\\/]@?kafkajs[\\/]/.test(file))
+if (loadsKafka()) throw new Error('the main entry loads kafkajs')
+const { kafkaAddress, openKafkaLog } = await import('threadlog/kafka')
+if (!loadsKafka()) throw new Error('threadlog/kafka does not load kafkajs')
+const failure = await openKafkaLog(kafkaAddress('kafka://127.0.0.1:1/shop')).catch((error: unknown) => error)
+if (!isThreadlogError(failure, 'log_unavailable')) throw new Error('nobody answers there', { cause: failure })
 
 // An error here would mean that the declarations resolve to `any`.
 // @ts-expect-error an agent without a model is refused

@@ -74,6 +74,10 @@ export async function endOfTopic({ topics, events }: LogBackend, topic: TopicNam
         if (record) return false
       return true
     }
+    if (await isBehind(0n)) {
+      ends.set(partition, 0n)
+      continue
+    }
     let [low, high] = [0n, 1n]
     while (!(await isBehind(high))) [low, high] = [high, high * 2n]
     while (low + 1n < high) {

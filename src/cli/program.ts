@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { cancelCommand } from './commands/cancel.ts'
 import { answerCommand, approveCommand, denyCommand } from './commands/decide.ts'
+import { doctorCommand } from './commands/doctor.ts'
 import { engineCommand } from './commands/engine.ts'
 import { replayCommand } from './commands/replay.ts'
 import { resultsCommand } from './commands/results.ts'
@@ -84,6 +85,7 @@ export function buildProgram(session: Session): Command {
   topicCommands(program, session)
   program.commandsGroup('Check:')
   verifyCommand(program, session)
+  doctorCommand(program, session)
   program.commandsGroup('Set up:')
   topicAdminCommands(program, session)
   schemaCommands(program, session)

@@ -122,7 +122,9 @@ async function receiptOf(
     const receipt = readReceipt(value)
     if (!receipt || !('topic' in receipt.source)) continue
     const { source } = receipt
-    if (source.topic === 'results' && source.partition === partition && BigInt(source.offset) === offset) return receipt
+    // On Kafka the name has the prefix of the log in front.
+    if (!/(^|\.)results$/.test(source.topic)) continue
+    if (source.partition === partition && BigInt(source.offset) === offset) return receipt
   }
   if (stop.aborted) return undefined
   throw timedOut(`No receipt came within ${durationText(timeout)}; the result stands at results/${partition}@${offset}.`, {

@@ -1,6 +1,7 @@
 export { credentials, type KafkaAddress, kafkaAddress } from './address.ts'
 export { type KafkaLogOptions, openKafkaLog } from './backend.ts'
 export { clientOf, type KafkaConnection } from './connection.ts'
+export { type Diagnosis, diagnoseKafka, type ReplicaReport } from './diagnosis.ts'
 export {
   checkSchemas,
   fetchResultSchemas,

@@ -95,6 +95,14 @@ export class KafkaOwners implements Owners {
     return sign !== undefined && isGone(sign)
   }
 
+  /** Owners whose last sign is young and who have not said that they close. */
+  async alive(): Promise<{ id: string; pid: number; ageMs: number }[]> {
+    const now = this.#o.clock.now()
+    return [...(await this.#signs()).values()]
+      .filter((sign) => !sign.gone && !isGone(sign) && sign.time + EXPIRE_MS > now)
+      .map(({ owner, pid, time }) => ({ id: owner, pid, ageMs: Math.max(0, now - time) }))
+  }
+
   async close(): Promise<void> {
     if (this.#timer === undefined) return
     clearInterval(this.#timer)
