@@ -32,7 +32,8 @@ function later(): FromEngine {
 
 const agent = workAgent((order) => tell('asked', order))
 const kafka = kafkaOptions(log)
-const opened = kafka ? await openKafkaLog(kafka) : (log as 'memory')
+const onTrouble = (error: unknown) => process.send?.({ problem: `log: ${(error as { code?: string }).code} ${error}` })
+const opened = kafka ? await openKafkaLog({ ...kafka, onTrouble }) : (log as 'memory')
 const threads = await openThreadlog({ log: opened, application: 'bench', agents: [agent] })
 const { tables, topics } = threads.backend
 const engine = await threads.serve({
