@@ -1,10 +1,9 @@
-import { connect } from './http-client.ts'
 import { now, pool, quantile, shuffled } from './statistics.ts'
 
 /** What the producer drives: work that is suspended until a result comes from outside. */
 export interface Suspended {
-  /** Where results are sent. */
-  address(): Promise<string>
+  /** Waits until it takes results, and opens so many connections, where results go over connections of their own. */
+  connect(count: number): Promise<void>
   /** Sends the result of an order; resolves when it is acknowledged. */
   complete(order: number): Promise<void>
   /** Set by the loop: told that an order runs again, and when (monotonic milliseconds) its code did so. */
@@ -33,7 +32,7 @@ export async function resumeLoop(suspended: Suspended, orders: readonly number[]
     waiting.done()
   }
   // An acknowledgement may come after the resume, when the next result has been sent.
-  await connect(await suspended.address(), 2 * inFlight)
+  await suspended.connect(2 * inFlight)
   const begun = now()
   await pool(orders.length, inFlight, (i) => {
     const order = orders[i] as number

@@ -1,13 +1,12 @@
 import { figures } from './closed-loop.ts'
 import type { Marks } from './engine-messages.ts'
-import { connect } from './http-client.ts'
 import { type Measured, perUnit, type ResumeOptions } from './resume.ts'
 import { now, pool } from './statistics.ts'
-import { ThreadlogSystem } from './threadlog-system.ts'
+import { openSystem, type System } from './systems.ts'
 
 /** Whole lives of threads, from `start` to the end of the run: see BENCHMARKS.md. */
 export async function measureCycle(o: Omit<ResumeOptions, 'profile'>): Promise<Measured> {
-  const system = new ThreadlogSystem(o.log)
+  const system = openSystem(o.log)
   const { engine } = system
   try {
     await engine.ready
@@ -20,11 +19,11 @@ export async function measureCycle(o: Omit<ResumeOptions, 'profile'>): Promise<M
     const details = perUnit(before, after, o.threads)
     return { per_second: perSecond, p50_ms: p50, p99_ms: p99, rows_per_second: perSecond * details.rows, details }
   } finally {
-    await engine.kill()
+    await system.close()
   }
 }
 
-async function cycles(system: ThreadlogSystem, from: number, n: number, inFlight: number) {
+async function cycles(system: System, from: number, n: number, inFlight: number) {
   const { engine } = system
   const going = new Map<number, { at: number; done: () => void; fail: (error: unknown) => void }>()
   const latencies: number[] = []
@@ -36,7 +35,7 @@ async function cycles(system: ThreadlogSystem, from: number, n: number, inFlight
     latencies.push(at - cycle.at)
     cycle.done()
   }
-  await connect(await system.address(), 2 * inFlight)
+  await system.connect(2 * inFlight)
   const begun = now()
   await pool(n, inFlight, (i) => {
     const order = from + i

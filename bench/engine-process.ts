@@ -3,7 +3,10 @@
 import { writeFileSync } from 'node:fs'
 import { Session } from 'node:inspector/promises'
 import { openThreadlog, type RunHandle } from '../src/index.ts'
+import type { TopicName } from '../src/log/index.ts'
+import { openKafkaLog } from '../src/log/kafka/index.ts'
 import type { FromEngine, Marks, ToEngine } from './engine-messages.ts'
+import { kafkaOptions } from './kafka/address.ts'
 import { nameStatements } from './profile/statements.ts'
 import { now, pool } from './statistics.ts'
 import { AGENT, inputOf, threadOf, workAgent } from './workload.ts'
@@ -28,7 +31,10 @@ function later(): FromEngine {
 }
 
 const agent = workAgent((order) => tell('asked', order))
-const threads = await openThreadlog({ log: log as 'memory', application: 'bench', agents: [agent] })
+const kafka = kafkaOptions(log)
+const onTrouble = (error: unknown) => process.send?.({ problem: `log: ${(error as { code?: string }).code} ${error}` })
+const opened = kafka ? await openKafkaLog({ ...kafka, onTrouble }) : (log as 'memory')
+const threads = await openThreadlog({ log: opened, application: 'bench', agents: [agent] })
 const { tables, topics } = threads.backend
 const engine = await threads.serve({
   concurrency: CONCURRENCY,
@@ -55,15 +61,36 @@ async function announceRequests(): Promise<void> {
     } satisfies FromEngine)
 }
 
-const TOPICS = ['requests', 'results', 'receipts', 'checkpoints']
-function marks(): Marks {
+const TOPICS = ['requests', 'results', 'receipts', 'checkpoints'] as const
+/** Of a topic on Kafka: all of it is read. */
+async function counted(name: TopicName): Promise<{ rows: number; bytes: number }> {
+  const size = { rows: 0, bytes: 0 }
+  for await (const batch of topics.scan(name))
+    for (const { key, value, headers = {} } of batch) {
+      size.rows++
+      size.bytes += key.length + value.length + Object.entries(headers).join().length
+    }
+  return size
+}
+
+/** Every result has its receipt, and nothing is left to publish: runs are idle before that. */
+async function published(): Promise<void> {
+  const receipts = async () => (await counted('receipts')).rows
+  const results = (await counted('results')).rows
+  while ((await receipts()) < results) await new Promise((resolve) => setTimeout(resolve, 50))
+  await new Promise((resolve) => setTimeout(resolve, 300))
+}
+
+async function marks(): Promise<Marks> {
   const size = (sql: string) => tables.get<{ rows: number; bytes: number }>(sql) ?? { rows: 0, bytes: 0 }
   const of = (table: string, bytes: string) => size(`SELECT count(*) AS rows, ifnull(sum(${bytes}), 0) AS bytes FROM ${table}`)
-  const topic = (name: string) => [name, of(name, 'length(key) + length(value) + ifnull(length(headers), 0)')] as const
-  const { changes } = tables.get<{ changes: number }>('SELECT total_changes() AS changes') ?? { changes: 0 }
+  const onTable = (name: string) => of(name, 'length(key) + length(value) + ifnull(length(headers), 0)')
   const { user, system } = process.cpuUsage()
+  if (kafka) await published()
+  const sizes = await Promise.all(TOPICS.map(async (name) => [name, kafka ? await counted(name) : onTable(name)] as const))
+  const { changes } = tables.get<{ changes: number }>('SELECT total_changes() AS changes') ?? { changes: 0 }
   return {
-    tables: { events: of('events', 'length(value)'), ...Object.fromEntries(TOPICS.map(topic)) },
+    tables: { events: of('events', 'length(value)'), ...Object.fromEntries(sizes) },
     changes,
     cpu: user + system,
   }

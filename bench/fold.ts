@@ -3,6 +3,6 @@ import { measuredBy } from './measured-by.ts'
 import type { Measured } from './resume.ts'
 
 /** Replays a whole log in one process: see BENCHMARKS.md. */
-export function measureFold(logs: Logs, events: number): Promise<Measured> {
-  return measuredBy('fold-process.ts', { log: logs.next(), events })
+export async function measureFold(logs: Logs, events: number): Promise<Measured> {
+  return measuredBy('fold-process.ts', { log: await logs.next(), events })
 }

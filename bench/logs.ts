@@ -1,22 +1,39 @@
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { addressOf } from './kafka/address.ts'
+import type { BenchBroker } from './kafka/broker.ts'
 
 const SUFFIXES = ['', '-wal', '-shm']
+/** Names of replicas are made from this. */
+const REPLICAS = '.tmp/bench/replica.db'
 
 /** Addresses of new logs, one for each measurement, beside the given one. Only files made here are removed. */
 export class Logs {
-  readonly kind: 'sqlite' | 'memory'
+  readonly kind: 'sqlite' | 'memory' | 'kafka'
+  /** On Kafka: the broker, started for this run. */
+  readonly broker: BenchBroker | undefined
   readonly #file: string
   readonly #made = new Set<string>()
   #count = 0
 
-  /** @param address `memory`, or `sqlite:` and the path the names are made from */
-  constructor(address: string) {
+  private constructor(kind: Logs['kind'], file: string, broker?: BenchBroker) {
+    this.kind = kind
+    this.#file = file
+    this.broker = broker
+    if (kind !== 'memory') mkdirSync(dirname(file), { recursive: true })
+  }
+
+  /** @param address `memory`, `kafka`, or `sqlite:` and the path the names are made from */
+  static async open(address: string): Promise<Logs> {
+    if (address === 'memory') return new Logs('memory', '')
+    // Loaded only then.
+    if (address === 'kafka') {
+      const { BenchBroker } = await import('./kafka/broker.ts')
+      return new Logs('kafka', REPLICAS, await BenchBroker.start())
+    }
     const [, file] = /^sqlite:(.+)$/.exec(address) ?? []
-    if (file === undefined && address !== 'memory') throw new Error(`--log ${address}: expected memory or sqlite:<path>`)
-    this.kind = file === undefined ? 'memory' : 'sqlite'
-    this.#file = file ?? ''
-    if (file !== undefined) mkdirSync(dirname(file), { recursive: true })
+    if (file === undefined) throw new Error(`--log ${address}: expected memory, kafka or sqlite:<path>`)
+    return new Logs('sqlite', file)
   }
 
   /** The folder of the logs; undefined in memory. */
@@ -36,7 +53,8 @@ export class Logs {
   }
 
   /** Address of a log that does not exist yet. */
-  next(): string {
+  async next(): Promise<string> {
+    if (this.broker) return addressOf(this.broker.brokers, await this.broker.newLog(), this.newFile())
     return this.kind === 'memory' ? 'memory' : `sqlite:${this.newFile()}`
   }
 
@@ -50,5 +68,10 @@ export class Logs {
   remove(): void {
     for (const file of this.#made) for (const suffix of SUFFIXES) rmSync(file + suffix, { force: true, recursive: true })
     this.#made.clear()
+  }
+
+  close(): void {
+    this.remove()
+    this.broker?.stop()
   }
 }

@@ -1,9 +1,10 @@
 // The benchmarks of threadlog; what they measure is told in BENCHMARKS.md.
-//   npm run bench -- [append|cycle|resume|fold|recovery|length|peers ...] [--help]
+//   npm run bench -- [append|cycle|resume|fold|recovery|length|latency|peers ...] [--help]
 import { mkdirSync } from 'node:fs'
 import { measureCycle } from './cycle.ts'
 import { measureFloor } from './floor.ts'
 import { measureFold } from './fold.ts'
+import { measureKafkaFloor, measureLatency } from './kafka/measure.ts'
 import { measureLength } from './length.ts'
 import { Logs } from './logs.ts'
 import { type Bench, HELP, type Options, parseOptions } from './options.ts'
@@ -12,19 +13,19 @@ import { measureRecovery } from './recovery.ts'
 import { type Line, Report } from './report.ts'
 import { type Measured, measureResume } from './resume.ts'
 import { Rounds } from './rounds.ts'
-import { settingsOf } from './settings.ts'
+import { load, settingsOf } from './settings.ts'
 
 /** Threads of the run whose only purpose is the size of a row. */
 const PROBE = { threads: 50, warmUp: 10, inFlight: 8 }
 
 const options = readOptions()
-const logs = new Logs(options.log)
+const logs = await Logs.open(options.log)
 if (options.profile) mkdirSync(options.profile, { recursive: true })
 const report = new Report(options.json)
-process.on('exit', () => logs.remove())
+process.on('exit', () => logs.close())
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130))
 
-const settings = settingsOf(logs.kind, logs.folder)
+const settings = settingsOf(logs)
 report.say(
   Object.entries(settings)
     .map(([name, value]) => `${name} ${value}`)
@@ -34,6 +35,8 @@ const rounds = new Rounds(report)
 const rowBytes = await rowSize()
 for (let round = 1; round <= options.rounds; round++) for (const bench of options.benches) await measure(bench, round)
 rounds.summarise()
+// The broker's proxy listens until then.
+process.exit()
 
 function readOptions(): Options {
   try {
@@ -66,6 +69,10 @@ async function measure(bench: Bench, round: number): Promise<void> {
       for (const [name, measured] of Object.entries(await measureRecovery(logs, waits))) add(name, round, waits, null, measured)
     return
   }
+  if (bench === 'latency') {
+    for (const delay of options.delays) add(bench, round, 1, 1, await measureLatency(logs, delay))
+    return
+  }
   for (const inFlight of options.inFlight) await measureAt(bench, round, inFlight)
 }
 
@@ -74,7 +81,7 @@ async function measureAt(bench: Bench, round: number, inFlight: number): Promise
   const warmUp = Math.min(300, threads)
   const floor = await floorAt(round, inFlight, threads)
   if (bench === 'append') return
-  const common = { log: logs.next(), threads, warmUp, inFlight }
+  const common = { log: await logs.next(), threads, warmUp, inFlight }
   if (bench === 'cycle') return add(bench, round, threads, inFlight, await measureCycle(common), floor)
   const profile = bench === 'resume' && options.profile ? `${options.profile}/resume-${inFlight}.cpuprofile` : undefined
   add('resume', round, threads, inFlight, await measureResume({ ...common, profile }), floor)
@@ -87,7 +94,9 @@ async function floorAt(round: number, inFlight: number, threads: number): Promis
   const known = report.lines.find((line) => line.bench === 'append' && line.round === round && line.in_flight === inFlight)
   if (known) return known.per_second as number
   const rows = inFlight === 1 ? Math.min(3_000, threads * 10) : threads * 10
-  const measured = await measureFloor({ file: logs.newFile(), streams: threads, rows, rowBytes, inFlight })
+  const measured = logs.broker
+    ? await measureKafkaFloor(logs.broker, { records: rows, recordBytes: rowBytes, inFlight })
+    : await measureFloor({ file: logs.newFile(), streams: threads, rows, rowBytes, inFlight })
   add('append', round, threads, inFlight, measured)
   return measured.per_second as number
 }
@@ -104,7 +113,7 @@ function add(bench: string, round: number, threads: number, inFlight: number | n
     rows_per_second: measured.rows_per_second,
     floor_per_second: floor ?? null,
     efficiency: floor && measured.per_second ? (measured.per_second * 10) / floor : null,
-    settings: { ...settings, row_bytes: rowBytes },
+    settings: { ...settings, load: load(), row_bytes: rowBytes },
     round,
     details: measured.details,
   }

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 
-export const BENCHES = ['append', 'cycle', 'resume', 'fold', 'recovery', 'length', 'peers'] as const
+export const BENCHES = ['append', 'cycle', 'resume', 'fold', 'recovery', 'length', 'latency', 'peers'] as const
 export type Bench = (typeof BENCHES)[number]
 
 export interface Options {
@@ -19,19 +19,23 @@ export interface Options {
   waits: number[]
   /** Events in the thread of `length`. */
   lengths: number[]
+  /** Milliseconds of `latency`. */
+  delays: number[]
 }
 
 export const HELP = `npm run bench -- [bench ...] [options]
 
-benches   ${BENCHES.slice(0, -1).join(' ')} (all of these unless named), peers
+benches   append cycle resume fold recovery length (all of these unless named); peers; latency, on Kafka only
 --in-flight 1,16,64     results or rows on their way at a time
 --threads N             threads of append, cycle, resume, peers (4,000; 1,000 at 1 in flight)
 --rounds R              do everything R times, benches in turn; adds a line of medians (1)
 --json                  one JSON object a line
---log sqlite:PATH       where the files go (sqlite:.tmp/bench/bench.db), or memory
+--log sqlite:PATH       where the files go (sqlite:.tmp/bench/bench.db), or memory, or kafka: append, cycle, resume, peers and latency
+                        on a broker that is started for the run, with Java and the jars of scripts/kafka/broker.sh
 --events N              events of fold (200,000)
 --waits 1000,10000      waiting threads of recovery
 --lengths 100,10000,100000   events in the thread of length
+--delays 1,50,250       milliseconds by which the broker's answers come late in latency
 --profile FOLDER        also writes CPU profiles of the engine under resume`
 
 /** @throws Error with a text for people */
@@ -48,6 +52,7 @@ export function parseOptions(args: readonly string[]): Options | undefined {
       events: { type: 'string', default: '200000' },
       waits: { type: 'string', default: '1000,10000' },
       lengths: { type: 'string', default: '100,10000,100000' },
+      delays: { type: 'string', default: '1,50,250' },
       profile: { type: 'string' },
       help: { type: 'boolean', short: 'h', default: false },
     },
@@ -55,8 +60,11 @@ export function parseOptions(args: readonly string[]): Options | undefined {
   if (values.help) return undefined
   for (const name of positionals)
     if (!BENCHES.includes(name as Bench)) throw new Error(`no bench ${name}; there are ${BENCHES.join(', ')}`)
+  for (const name of positionals as Bench[])
+    if (values.log === 'kafka' ? !ON_KAFKA.includes(name) : name === 'latency')
+      throw new Error(`${name} does not run on --log ${values.log}`)
   return {
-    benches: positionals.length > 0 ? (positionals as Bench[]) : BENCHES.filter((name) => name !== 'peers'),
+    benches: positionals.length > 0 ? (positionals as Bench[]) : usual(values.log),
     inFlight: counts('in-flight', values['in-flight']),
     threads: values.threads === undefined ? undefined : count('threads', values.threads),
     rounds: count('rounds', values.rounds),
@@ -66,8 +74,15 @@ export function parseOptions(args: readonly string[]): Options | undefined {
     events: count('events', values.events),
     waits: counts('waits', values.waits),
     lengths: counts('lengths', values.lengths),
+    delays: counts('delays', values.delays),
   }
 }
+
+const ON_KAFKA: readonly Bench[] = ['append', 'cycle', 'resume', 'latency', 'peers']
+
+/** Those that run unless others are named. */
+const usual = (log: string): Bench[] =>
+  BENCHES.filter((name) => name !== 'peers' && (log === 'kafka' ? ON_KAFKA.includes(name) : name !== 'latency'))
 
 const counts = (name: string, list: string): number[] => list.split(',').map((text) => count(name, text))
 

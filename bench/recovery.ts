@@ -14,7 +14,10 @@ import { resultRecord } from './threadlog-system.ts'
  * `recovery-results`: the results of all threads lay in the log when it was killed; until the last of them has resumed its run.
  */
 export async function measureRecovery(logs: Logs, waits: number): Promise<Record<string, Measured>> {
-  return { recovery: await untilReady(logs.next(), waits), 'recovery-results': await untilResumed(logs.next(), waits) }
+  return {
+    recovery: await untilReady(await logs.next(), waits),
+    'recovery-results': await untilResumed(await logs.next(), waits),
+  }
 }
 
 async function untilReady(log: string, waits: number): Promise<Measured> {

@@ -1,10 +1,10 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { Suspended } from './closed-loop.ts'
-import { send } from './http-client.ts'
+import { freePorts } from './free-ports.ts'
+import { connect, send } from './http-client.ts'
 import { pool } from './statistics.ts'
 import { resultOf } from './workload.ts'
 
@@ -78,8 +78,8 @@ export class RestateSystem implements Suspended {
     this.onRequest = () => {}
   }
 
-  async address(): Promise<string> {
-    return `${this.#ingress}/restate/health`
+  async connect(count: number): Promise<void> {
+    await connect(`${this.#ingress}/restate/health`, count)
   }
 
   async complete(order: number): Promise<void> {
@@ -103,12 +103,4 @@ async function untilOk(ask: () => Promise<{ status: number }>): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
   throw new Error('Restate did not come up in 30 s.')
-}
-
-async function freePorts(n: number): Promise<number[]> {
-  const servers = Array.from({ length: n }, () => createServer().listen(0, '127.0.0.1'))
-  await Promise.all(servers.map((server) => once(server, 'listening')))
-  const ports = servers.map((server) => (server.address() as { port: number }).port)
-  await Promise.all(servers.map((server) => once(server.close(), 'close')))
-  return ports
 }

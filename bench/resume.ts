@@ -1,7 +1,7 @@
 import { ordersOf, resumeLoop } from './closed-loop.ts'
 import type { Marks } from './engine-messages.ts'
 import type { Line } from './report.ts'
-import { ThreadlogSystem } from './threadlog-system.ts'
+import { openSystem } from './systems.ts'
 
 export type Measured = Pick<Line, 'per_second' | 'p50_ms' | 'p99_ms' | 'rows_per_second' | 'details'>
 
@@ -16,7 +16,7 @@ export interface ResumeOptions {
 
 /** Results from outside to waiting threads: see BENCHMARKS.md. */
 export async function measureResume(o: ResumeOptions): Promise<Measured> {
-  const system = new ThreadlogSystem(o.log, o.profile !== undefined)
+  const system = openSystem(o.log, o.profile !== undefined)
   const { engine } = system
   try {
     await engine.open(o.threads + o.warmUp)
@@ -32,7 +32,7 @@ export async function measureResume(o: ResumeOptions): Promise<Measured> {
     const details = perUnit(before, after, o.threads)
     return { per_second: perSecond, p50_ms: p50, p99_ms: p99, rows_per_second: perSecond * details.rows, details }
   } finally {
-    await engine.kill()
+    await system.close()
   }
 }
 

@@ -20,7 +20,7 @@ export class Rounds {
   summarise(): void {
     const groups = new Map<string, Line[]>()
     for (const line of this.#report.lines) {
-      const key = `${line.bench} ${line.threads} ${line.in_flight} ${line.details['events'] ?? ''}`
+      const key = `${line.bench} ${line.threads} ${line.in_flight} ${line.details['events'] ?? line.details['injected_ms'] ?? ''}`
       groups.set(key, [...(groups.get(key) ?? []), line])
     }
     for (const lines of groups.values()) if (lines.length > 1) this.#report.add(medians(lines))

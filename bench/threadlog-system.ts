@@ -1,6 +1,6 @@
 import type { Suspended } from './closed-loop.ts'
 import { EngineProcess } from './engine-client.ts'
-import { send } from './http-client.ts'
+import { connect, send } from './http-client.ts'
 import { PROVIDER, resultOf } from './workload.ts'
 
 /** A threadlog engine in its own process, given results over its HTTP intake. */
@@ -13,8 +13,12 @@ export class ThreadlogSystem implements Suspended {
     this.engine.onAsked = (order, at) => this.onResumed(order, at)
   }
 
-  async address(): Promise<string> {
-    return (await this.engine.ready).url
+  async connect(count: number): Promise<void> {
+    await connect((await this.engine.ready).url, count)
+  }
+
+  close(): Promise<void> {
+    return this.engine.kill()
   }
 
   async complete(order: number): Promise<void> {
