@@ -53,7 +53,7 @@ describeKafka('the Python examples', () => {
     const { source } = told[0]!.receipt
     expect(told[0]!.headers).toMatchObject({
       ce_specversion: '1.0',
-      ce_id: `results/${source.partition}/${source.offset}/${source.record_time}/1`,
+      ce_id: `${source.topic}/${source.partition}/${source.offset}/${source.record_time}/1`,
       ce_source: `/threadlog/log/${encodeURIComponent(source.cluster)}`,
       ce_type: 'threadlog.receipt/1',
       ce_subject: externalId,
@@ -116,7 +116,7 @@ type Receipt = {
   event: 'receipt'
   id: string
   headers: Record<string, string>
-  receipt: { verdict: string; source: { cluster: string; partition: number; offset: number; record_time: number } }
+  receipt: { verdict: string; source: { cluster: string; topic: string; partition: number; offset: number; record_time: number } }
 }
 type Checkpoint = { event: string; headers: Record<string, string>; stream: string; version: number; waits: string[] }
 
