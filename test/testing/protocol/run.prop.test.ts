@@ -20,7 +20,7 @@ describe('the commit protocol under 100,000 schedules', () => {
     const often = SCHEDULES / 50
     for (const tally of [steps.byKind, faults.byKind, answers, commits.void])
       for (const [name, times] of Object.entries(tally)) expect(times, name).toBeGreaterThan(often)
-    expect(Object.keys(faults.byKind)).toHaveLength(7 + 12 + 2)
+    expect(Object.keys(faults.byKind)).toHaveLength(7 + 13 + 2)
     expect(Object.keys(commits.void)).toHaveLength(7)
     expect(Object.keys(answers)).toHaveLength(8)
     expect(commits.revived).toBeGreaterThan(often)
