@@ -97,4 +97,8 @@ async function answer(handlers: Record<string, (argument: never) => unknown>, ca
 }
 
 /** In the child: what {@link Child.start} was given. */
-export const options = <T>(): T => JSON.parse(process.argv[2] ?? '{}') as T
+export function options<T>(): T {
+  // Also while it is still starting.
+  process.once('disconnect', () => process.exit(0))
+  return JSON.parse(process.argv[2] ?? '{}') as T
+}
