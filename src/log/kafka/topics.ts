@@ -295,6 +295,8 @@ class Subscription {
     try {
       this.#tail = await this.#open()
       this.#tail.start()
+      // The share may have changed while the places were looked up.
+      this.reassign()
       while (!signal.aborted) {
         const batch = this.#batches.shift()
         this.#room()
