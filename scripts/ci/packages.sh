@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that are missing for the commands named: packages.sh COMMAND...
-# Known: java jlink mvn dockerd iptables busybox pip
+# Known: java jlink mvn dockerd iptables busybox pip3 kcat
 set -euo pipefail
 declare -A package=([java]=openjdk-17-jdk-headless [jlink]=openjdk-17-jdk-headless [mvn]=maven [dockerd]=docker.io [iptables]=iptables
-  [busybox]=busybox-static [pip3]=python3-pip)
+  [busybox]=busybox-static [pip3]=python3-pip [kcat]=kcat)
 missing=()
 for command in "$@"; do command -v "$command" >/dev/null || missing+=("${package[$command]:?}"); done
 # The images take busybox into a system without libraries.

@@ -52,6 +52,8 @@ export class Subscription {
     try {
       this.#tail = await this.#open()
       this.#tail.start()
+      // The share may have changed while the places were looked up.
+      this.reassign()
       while (!signal.aborted) {
         const batch = this.#batches.shift()
         this.#room()
