@@ -1,5 +1,5 @@
 import type { Kafka } from 'kafkajs'
-import { METADATA_MS } from './connection.ts'
+import { CLOSE_MS, METADATA_MS, within } from './connection.ts'
 import { closed, isHopeless, isKind } from './errors.ts'
 
 // Reading at an offset without a group, and asking for offsets: kafkajs 2.2.4 does both inside and offers neither. This file is all
@@ -237,7 +237,7 @@ export class DirectReader {
   async #drop(): Promise<void> {
     const cluster = this.#cluster
     this.#cluster = undefined
-    await cluster?.disconnect().catch(() => {})
+    await within(CLOSE_MS, cluster?.disconnect())
   }
 }
 

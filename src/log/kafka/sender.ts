@@ -1,7 +1,7 @@
 import type { Kafka, Producer, RecordMetadata } from 'kafkajs'
 import { reject } from '../../base/index.ts'
 import { COMMIT_LIMITS, type Commit } from '../../events/index.ts'
-import { METADATA_MS } from './connection.ts'
+import { CLOSE_MS, METADATA_MS, within } from './connection.ts'
 import { closed, isHopeless, isKind, MISSING, TOO_LARGE, translate } from './errors.ts'
 
 /** Bytes a record costs in a batch beside its value: key, lengths, offsets. Generous. */
@@ -193,10 +193,10 @@ export class Sender {
   async close(ms = 2_000): Promise<void> {
     this.#closing = true
     const timer = setTimeout(() => this.#stop.abort(), ms)
-    await this.#running
+    await within(ms + CLOSE_MS, this.#running)
     clearTimeout(timer)
     this.#stop.abort()
-    await this.#producer?.disconnect().catch(() => {})
+    await within(CLOSE_MS, this.#producer?.disconnect())
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Kafka } from 'kafkajs'
 import { eitherSignal } from '../../base/index.ts'
+import { CLOSE_MS, within } from './connection.ts'
 import { DirectReader, type Fetched, OFFSET_OUT_OF_RANGE } from './direct.ts'
 import { stopped, translate } from './errors.ts'
 import { pause } from './sender.ts'
@@ -153,7 +154,7 @@ export class TopicTail {
     this.#changed.abort()
     // Ends the request that a broker holds.
     await this.#reader.close()
-    await this.#running
+    await within(CLOSE_MS, this.#running)
   }
 }
 
