@@ -51,6 +51,7 @@ export class Subscription {
     signal.addEventListener('abort', stop, { once: true })
     try {
       this.#tail = await this.#open()
+      if (signal.aborted) return
       this.#tail.start()
       // The share may have changed while the places were looked up.
       this.reassign()
@@ -64,6 +65,9 @@ export class Subscription {
         } else if (this.#failure) throw this.#failure.error
         else await new Promise<void>((resolve) => (this.#wake = resolve))
       }
+    } catch (error) {
+      // Closed while it looked up where to begin.
+      if (!signal.aborted) throw error
     } finally {
       signal.removeEventListener('abort', stop)
       this.#batches.length = 0
