@@ -1,6 +1,6 @@
 import { connect as openSocket, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as openTls } from 'node:tls'
-import kafkajs, { type ISocketFactory, type Kafka, type SASLOptions } from 'kafkajs'
+import kafkajs, { type ISocketFactory, type Kafka, type Producer, type ProducerConfig, type SASLOptions } from 'kafkajs'
 import { installCodecs } from './codecs.ts'
 
 /** How to reach a cluster. */
@@ -69,3 +69,15 @@ const socketFactory: ISocketFactory = ({ host, port, ssl, onConnect }) => {
   socket.setKeepAlive(true, 60_000)
   return socket
 }
+
+/** A producer of this package, not yet connected: every record names its partition, and no topic is made by the way. */
+export const producerOf = (kafka: Kafka, config: ProducerConfig): Producer =>
+  kafka.producer({
+    allowAutoTopicCreation: false,
+    metadataMaxAge: METADATA_MS,
+    createPartitioner:
+      () =>
+      ({ message }) =>
+        message.partition as number,
+    ...config,
+  })

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import type { Kafka } from 'kafkajs'
 import { systemClock, type ThreadlogError } from '../../base/index.ts'
-import { clientOf, type KafkaConnection, METADATA_MS } from './connection.ts'
+import { clientOf, type KafkaConnection, producerOf } from './connection.ts'
 import { DirectReader } from './direct.ts'
 import { translate } from './errors.ts'
 import type { Progress } from './ingest.ts'
@@ -148,14 +148,8 @@ function progressOf({ next, last, hash, epoch, voids }: Row): Progress {
 
 async function acknowledgements(kafka: Kafka, prefix: string, partitions: number): Promise<Diagnosis['acknowledgement']> {
   const topic = topicName(prefix, 'commands')
-  const producer = kafka.producer({
+  const producer = producerOf(kafka, {
     idempotent: false,
-    allowAutoTopicCreation: false,
-    metadataMaxAge: METADATA_MS,
-    createPartitioner:
-      () =>
-      ({ message }) =>
-        message.partition as number,
   })
   try {
     await producer.connect()

@@ -1,12 +1,13 @@
 import type { Kafka } from 'kafkajs'
-import { type Clock, isThreadlogError, reject, systemClock } from '../../base/index.ts'
-import type { EventLog, Projector, Sql, SqlValue } from '../ports.ts'
+import { type Clock, isThreadlogError, systemClock } from '../../base/index.ts'
+import type { EventLog, Projector, Sql } from '../ports.ts'
 import {
   type Connection,
   EventStore,
   Heads,
   type Participant,
   Projectors,
+  readable,
   translate as translateSql,
   Wakeups,
   Writer,
@@ -244,16 +245,5 @@ class LineageWatch {
         this.#running = undefined
       })
     return this.#running
-  }
-}
-
-/** The projection tables for reading; writing goes through projectors and `cache`. */
-function readable(connection: Connection): Sql {
-  return {
-    run() {
-      throw reject('tables_read_only', 'The tables are written by projectors, and caches inside `cache`.')
-    },
-    all: <Row>(sql: string, ...values: SqlValue[]) => connection.look(() => connection.all<Row>(sql, ...values)),
-    get: <Row>(sql: string, ...values: SqlValue[]) => connection.look(() => connection.get<Row>(sql, ...values)),
   }
 }

@@ -2,7 +2,7 @@ import type { Kafka, Producer } from 'kafkajs'
 import { type Clock, isJsonObject, parseJson, systemIds } from '../../base/index.ts'
 import type { Owners } from '../ports.ts'
 import { isGone, thisProcess } from '../store/index.ts'
-import { CLOSE_MS, METADATA_MS, within } from './connection.ts'
+import { CLOSE_MS, producerOf, within } from './connection.ts'
 import type { DirectReader, Fetched } from './direct.ts'
 import { translate } from './errors.ts'
 
@@ -132,14 +132,8 @@ export class KafkaOwners implements Owners {
   }
 
   async #connect(): Promise<Producer> {
-    const producer = this.#o.kafka.producer({
+    const producer = producerOf(this.#o.kafka, {
       idempotent: false,
-      allowAutoTopicCreation: false,
-      metadataMaxAge: METADATA_MS,
-      createPartitioner:
-        () =>
-        ({ message }) =>
-          message.partition as number,
       retry: { initialRetryTime: 50, maxRetryTime: 500, retries: 8 },
     })
     await producer.connect()

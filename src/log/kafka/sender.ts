@@ -1,7 +1,7 @@
 import type { Kafka, Producer, RecordMetadata } from 'kafkajs'
 import { reject } from '../../base/index.ts'
 import { COMMIT_LIMITS, type Commit } from '../../events/index.ts'
-import { CLOSE_MS, METADATA_MS, within } from './connection.ts'
+import { CLOSE_MS, producerOf, within } from './connection.ts'
 import { closed, isHopeless, isKind, MISSING, TOO_LARGE, translate } from './errors.ts'
 
 /** Bytes a record costs in a batch beside its value: key, lengths, offsets. Generous. */
@@ -162,14 +162,8 @@ export class Sender {
 
   async #connected(): Promise<Producer> {
     if (this.#producer) return this.#producer
-    const producer = this.#o.kafka.producer({
+    const producer = producerOf(this.#o.kafka, {
       idempotent: false,
-      allowAutoTopicCreation: false,
-      metadataMaxAge: METADATA_MS,
-      createPartitioner:
-        () =>
-        ({ message }) =>
-          message.partition as number,
       retry: { retries: 0 },
     })
     try {

@@ -2,7 +2,7 @@ import type { Message, Producer } from 'kafkajs'
 import { eitherSignal, reject } from '../../base/index.ts'
 import { partitionOf } from '../partition.ts'
 import type { Delivery, Positions, TopicName, TopicRecord, Topics } from '../ports.ts'
-import { CLOSE_MS, METADATA_MS, within } from './connection.ts'
+import { CLOSE_MS, producerOf, within } from './connection.ts'
 import { DirectReader, type Fetched } from './direct.ts'
 import { closed, isHopeless, isKind, MISSING, translate } from './errors.ts'
 import { toKafkaHeaders } from './headers.ts'
@@ -246,14 +246,8 @@ export class KafkaTopics implements Topics {
 
   #connected(): Promise<Producer> {
     this.#producer ??= (async () => {
-      const producer = this.#o.kafka.producer({
+      const producer = producerOf(this.#o.kafka, {
         idempotent: false,
-        allowAutoTopicCreation: false,
-        metadataMaxAge: METADATA_MS,
-        createPartitioner:
-          () =>
-          ({ message }) =>
-            message.partition as number,
         retry: { retries: 0 },
       })
       await producer.connect()

@@ -1,6 +1,6 @@
 import type { Kafka, Producer, TopicMessages } from 'kafkajs'
 import { retryLater, type ThreadlogError } from '../../base/index.ts'
-import { METADATA_MS } from './connection.ts'
+import { producerOf } from './connection.ts'
 import { FENCED, isKind, translate } from './errors.ts'
 
 /** Records out and one group's next offset in one partition of one topic, all or nothing. */
@@ -91,17 +91,11 @@ export class Transactor {
   /** The producer, after fencing whoever had the id before. */
   async #taken(): Promise<Producer> {
     if (this.#producer) return this.#producer
-    const producer = this.#kafka.producer({
+    const producer = producerOf(this.#kafka, {
       transactionalId: this.#id,
       idempotent: true,
       maxInFlightRequests: 1,
       transactionTimeout: TRANSACTION_MS,
-      allowAutoTopicCreation: false,
-      metadataMaxAge: METADATA_MS,
-      createPartitioner:
-        () =>
-        ({ message }) =>
-          message.partition as number,
       retry: RETRY,
     })
     await producer.connect()

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { type Clock, reject, systemClock } from '../../base/index.ts'
-import type { LogBackend, Owners, Projector, Sql, SqlValue, TopicName, TopicRecord } from '../ports.ts'
+import type { LogBackend, Owners, Projector, TopicName, TopicRecord } from '../ports.ts'
 import {
   type Channel,
   type Connection,
@@ -11,6 +11,7 @@ import {
   openDatabase,
   type Participant,
   Projectors,
+  readable,
   translate,
   type WakeupOptions,
   Wakeups,
@@ -131,15 +132,4 @@ async function install(wanted: readonly Projector[], projectors: Projectors, wri
   // Catching up goes before any job, so this one runs when it is done.
   await writer.submit(() => {})
   for (const { name } of wanted) if (projectors.stallOf(name) !== undefined) throw projectors.stallOf(name)
-}
-
-/** The projection tables for reading; writing goes through projectors and `cache`. */
-function readable(connection: Connection): Sql {
-  return {
-    run() {
-      throw reject('tables_read_only', 'The tables are written by projectors, and caches inside `cache`.')
-    },
-    all: <Row>(sql: string, ...values: SqlValue[]) => connection.look(() => connection.all<Row>(sql, ...values)),
-    get: <Row>(sql: string, ...values: SqlValue[]) => connection.look(() => connection.get<Row>(sql, ...values)),
-  }
 }
