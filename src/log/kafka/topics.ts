@@ -19,6 +19,8 @@ type KafkaTransaction = Pick<Transact, 'publish'> & {
 }
 
 const SCAN = { maxWaitMs: 100, maxBytes: 1 << 20, committed: true }
+/** Milliseconds after which no request of a producer is under way any more. */
+const RETIRE_MS = 15_000
 /** Looks for the markers of a transaction, which the cluster writes after it has said that it is committed. */
 const MARKER_TRIES = 100
 
@@ -32,6 +34,7 @@ export class KafkaTopics implements Topics {
   readonly #subscriptions = new Set<Subscription>()
   readonly #stop = new AbortController()
   #producer: Promise<Producer> | undefined
+  readonly #retired = new Set<Promise<Producer>>()
 
   constructor(options: KafkaTopicsOptions) {
     this.#o = options
@@ -46,23 +49,33 @@ export class KafkaTopics implements Topics {
     return this.#name(topic)
   }
 
+  /** Partition by partition: one that is not acknowledged is sent again without the others, which would then stand twice. */
   async publish(topic: TopicName, records: readonly TopicRecord[]): Promise<Positions> {
     const name = this.#name(topic)
     if (records.length === 0) return this.#reader.offsets(name, range(this.#o.partitions), 'committed')
-    const messages = records.map((record) => this.#message(record))
+    const groups = new Map<number, Message[]>()
+    for (const record of records) {
+      const message = this.#message(record)
+      const group = groups.get(message.partition as number)
+      if (group) group.push(message)
+      else groups.set(message.partition as number, [message])
+    }
+    const ends = [...groups].map(async ([partition, messages]) => [partition, await this.#send(name, messages)] as const)
+    return new Map(await Promise.all(ends))
+  }
+
+  /** Sends records of one partition until they are acknowledged. Answers with the offset behind them. */
+  async #send(name: string, messages: Message[]): Promise<bigint> {
     for (let failures = 0; ; failures++) {
       if (this.#stop.signal.aborted) throw closed()
+      const producer = this.#connected()
       try {
-        const answers = await (await this.#connected()).send({ topic: name, acks: -1, messages })
-        const ends = new Map(answers.map(({ partition, baseOffset }) => [partition, BigInt(baseOffset ?? -1)]))
-        for (const { partition } of messages) {
-          const base = ends.get(partition!)
-          if (base === undefined || base < 0n) throw new Error('a partition was not acknowledged')
-          ends.set(partition!, base + 1n)
-        }
-        return ends
+        const [answer] = await (await producer).send({ topic: name, acks: -1, messages })
+        if (answer?.baseOffset === undefined || answer.partition !== messages[0]?.partition)
+          throw new Error('a partition was not acknowledged')
+        return BigInt(answer.baseOffset) + BigInt(messages.length)
       } catch (error) {
-        this.#discard()
+        this.#discard(producer)
         if (isHopeless(error) || isKind(error, ...MISSING, 'MESSAGE_TOO_LARGE', 'INVALID_RECORD')) throw translate(error, name)
         this.#o.onTrouble?.(translate(error, name))
         await pause(failures, this.#stop.signal)
@@ -256,18 +269,26 @@ export class KafkaTopics implements Topics {
     return this.#producer
   }
 
-  #discard(): void {
-    void this.#producer?.then((producer) => producer.disconnect()).catch(() => {})
-    this.#producer = undefined
+  /** Replaces a producer that failed. Other sends on it may still come to their end, so it is closed when none can be under way. */
+  #discard(failed: Promise<Producer>): void {
+    if (this.#producer === failed) this.#producer = undefined
+    if (this.#retired.has(failed)) return
+    this.#retired.add(failed)
+    setTimeout(() => void this.#retire(failed), RETIRE_MS).unref()
+  }
+
+  async #retire(producer: Promise<Producer>): Promise<void> {
+    this.#retired.delete(producer)
+    await within(
+      CLOSE_MS,
+      producer.then((each) => each.disconnect()),
+    )
   }
 
   async close(): Promise<void> {
     this.#stop.abort()
     await Promise.all([...this.#transactors.values()].map(({ transactor }) => within(CLOSE_MS, transactor.close())))
-    await within(
-      CLOSE_MS,
-      this.#producer?.then((producer) => producer.disconnect()),
-    )
+    await Promise.all([...this.#retired, ...(this.#producer ? [this.#producer] : [])].map((each) => this.#retire(each)))
     await this.#reader.close()
   }
 }
