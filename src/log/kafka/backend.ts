@@ -36,7 +36,7 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<LogBackend
   const topics = new KafkaTopics({ kafka, prefix, partitions, assigned: () => assignment.share, onTrouble })
   const owners = new KafkaOwners({ kafka, reader, topic: commands, clock, onTrouble })
   let publisher: Publisher | undefined
-  /** Versions by name. */
+  /** Those that publish, by name. */
   const published = new Map<string, Projector>()
   const share = () => {
     topics.reassign()

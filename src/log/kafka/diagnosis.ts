@@ -2,16 +2,17 @@ import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import type { Kafka } from 'kafkajs'
 import { systemClock, type ThreadlogError } from '../../base/index.ts'
+import { asked } from './admin.ts'
 import { clientOf, type KafkaConnection, producerOf } from './connection.ts'
 import { DirectReader } from './direct.ts'
 import { translate } from './errors.ts'
-import type { Progress } from './ingest.ts'
+import { PROGRESS, type Progress, type ProgressRow, progressOf } from './ingest.ts'
 import { probeLineage } from './lineage.ts'
 import { KafkaOwners } from './owners.ts'
-import { groupProgress } from './progress.ts'
-import type { ReplicaOf } from './replica.ts'
+import { CARRIERS, groupProgress } from './progress.ts'
+import { markOf, type ReplicaOf } from './replica.ts'
 import { checkTopics, type TopicFinding } from './topic-admin.ts'
-import { topicName } from './topic-plan.ts'
+import { range, topicName } from './topic-plan.ts'
 
 export interface DiagnosisOptions extends KafkaConnection {
   prefix: string
@@ -80,18 +81,6 @@ export async function diagnoseKafka(options: DiagnosisOptions): Promise<Diagnosi
 
 const needed = (prefix: string): string[] => (['events', 'commands', 'results'] as const).map((topic) => topicName(prefix, topic))
 
-async function asked<T>(kafka: Kafka, path: string, ask: (admin: ReturnType<Kafka['admin']>) => Promise<T>): Promise<T> {
-  const admin = kafka.admin()
-  try {
-    await admin.connect()
-    return await ask(admin)
-  } catch (error) {
-    throw translate(error, path)
-  } finally {
-    await admin.disconnect().catch(() => {})
-  }
-}
-
 /** Reads what the replica says of itself, without keeping it up, and compares its last records with the log. */
 async function replicaReport(reader: DirectReader, file: string, of: ReplicaOf): Promise<ReplicaReport> {
   const report = (state: ReplicaReport['state']): ReplicaReport => ({ file, state, partitions: [] })
@@ -102,9 +91,9 @@ async function replicaReport(reader: DirectReader, file: string, of: ReplicaOf):
   } catch {
     return report('unreadable')
   }
-  if (saved.of !== JSON.stringify([of.cluster, of.prefix, of.partitions])) return report('foreign')
+  if (saved.of !== markOf(of)) return report('foreign')
   const topic = topicName(of.prefix, 'events')
-  const all = Array.from({ length: of.partitions }, (_, partition) => partition)
+  const all = range(of.partitions)
   const ends = await reader.patiently(() => reader.offsets(topic, all, 'end'))
   const partitions = await Promise.all(
     all.map(async (partition) => {
@@ -125,32 +114,16 @@ function savedReplica(file: string): SavedReplica {
   const database = new DatabaseSync(file, { readOnly: true })
   try {
     const of = database.prepare("SELECT value FROM meta WHERE name = 'replica_of'").get() as { value: string } | undefined
-    const rows = database.prepare('SELECT partition, next, last, hash, epoch, voids FROM replica').all() as unknown as Row[]
+    const rows = database.prepare(PROGRESS).all() as unknown as ProgressRow[]
     return { of: of?.value, progress: new Map(rows.map((row) => [row.partition, progressOf(row)])) }
   } finally {
     database.close()
   }
 }
 
-interface Row {
-  partition: number
-  next: number
-  last: number | null
-  hash: string | null
-  epoch: number | null
-  voids: number
-}
-
-function progressOf({ next, last, hash, epoch, voids }: Row): Progress {
-  const place = last === null || hash === null ? undefined : { offset: BigInt(last), hash, epoch: epoch ?? 0 }
-  return { next: BigInt(next), last: place as Progress['last'], voids }
-}
-
 async function acknowledgements(kafka: Kafka, prefix: string, partitions: number): Promise<Diagnosis['acknowledgement']> {
   const topic = topicName(prefix, 'commands')
-  const producer = producerOf(kafka, {
-    idempotent: false,
-  })
+  const producer = producerOf(kafka, { idempotent: false })
   try {
     await producer.connect()
     const times: number[] = []
@@ -184,14 +157,14 @@ async function ownersOf(kafka: Kafka, reader: DirectReader, prefix: string): Pro
 
 async function unjudged(kafka: Kafka, reader: DirectReader, prefix: string, partitions: number): Promise<bigint> {
   const topic = topicName(prefix, 'results')
-  const all = Array.from({ length: partitions }, (_, partition) => partition)
+  const all = range(partitions)
   const ends = await reader.patiently(() => reader.offsets(topic, all, 'committed'))
   const firsts = await reader.patiently(() => reader.offsets(topic, all, 'first'))
   const saved = await groupProgress(kafka, reader, {
     group: 'intake',
     topic: 'results',
     partitions: all,
-    carriers: [topicName(prefix, 'receipts')],
+    carriers: CARRIERS.results!.map((carrier) => topicName(prefix, carrier)),
     saved: { group: `${prefix}.intake`, topic },
   })
   return all.reduce((sum, partition) => {

@@ -180,6 +180,14 @@ export class DirectReader {
     )
   }
 
+  /** One fetch of one partition from whoever leads it. @throws when that broker does not give it */
+  async fetchOne(ask: Ask, options: FetchOptions): Promise<Fetched> {
+    const [[node] = []] = await this.byLeader([ask])
+    const [batch] = node === undefined ? [] : await this.fetch(node, [ask], options)
+    if (batch?.errorCode === 0) return batch
+    throw Object.assign(new Error('the partition was not read'), { type: 'LEADER_NOT_AVAILABLE' })
+  }
+
   /**
    * First or end offsets of partitions.
    * @param which `committed`: behind the last record a read-committed consumer may see; `since`: the first record of that time

@@ -9,6 +9,7 @@ import type { DirectReader } from './direct.ts'
 import { closed, translate } from './errors.ts'
 import type { Reached } from './reached.ts'
 import type { Sender } from './sender.ts'
+import { range } from './topic-plan.ts'
 
 export interface KafkaEventLogParts {
   /** Cluster id. */
@@ -188,7 +189,7 @@ export class KafkaEventLog implements EventLog {
   async barrier(partition?: number): Promise<Positions> {
     const { connection, reached, reader, topic } = this.#parts
     if (connection.closed) throw closed()
-    const partitions = partition === undefined ? Array.from({ length: this.partitions }, (_, i) => i) : [partition]
+    const partitions = partition === undefined ? range(this.partitions) : [partition]
     for (const each of partitions) this.#check(each)
     let ends: Map<number, bigint>
     try {

@@ -5,6 +5,7 @@ import {
   type Connection,
   EventStore,
   Heads,
+  install,
   type Participant,
   Projectors,
   readable,
@@ -12,6 +13,7 @@ import {
   Wakeups,
   Writer,
 } from '../store/index.ts'
+import { asked } from './admin.ts'
 import { clientOf, type KafkaConnection } from './connection.ts'
 import { DirectReader } from './direct.ts'
 import { closed, translate } from './errors.ts'
@@ -23,7 +25,7 @@ import { openReplica, type ReplicaOf } from './replica.ts'
 import { Sender } from './sender.ts'
 import { TopicTail } from './tail.ts'
 import { requireTopics } from './topic-admin.ts'
-import { DEFAULT_PREFIX, topicName } from './topic-plan.ts'
+import { DEFAULT_PREFIX, range, topicName } from './topic-plan.ts'
 
 export interface KafkaEventsOptions extends KafkaConnection {
   /** First part of the topic names. Default `threadlog`. */
@@ -68,7 +70,7 @@ export async function openKafkaEvents(options: KafkaEventsOptions): Promise<Kafk
   const kafka = clientOf(options)
   const topic = topicName(prefix, 'events')
   for (const warning of await requireTopics(kafka, { prefix })) onTrouble(warning)
-  const cluster = await clusterId(kafka, prefix)
+  const { clusterId: cluster } = await asked(kafka, prefix, (admin) => admin.describeCluster())
   const reader = new DirectReader(kafka)
   let connection: Connection | undefined
   try {
@@ -83,18 +85,6 @@ export async function openKafkaEvents(options: KafkaEventsOptions): Promise<Kafk
     throw connection && !isThreadlogError(error)
       ? translate(translateSql(error, connection.file), topic)
       : translate(error, topic)
-  }
-}
-
-async function clusterId(kafka: Kafka, path: string): Promise<string> {
-  const admin = kafka.admin()
-  try {
-    await admin.connect()
-    return (await admin.describeCluster()).clusterId
-  } catch (error) {
-    throw translate(error, path)
-  } finally {
-    await admin.disconnect().catch(() => {})
   }
 }
 
@@ -153,12 +143,11 @@ async function assemble({
   const lookAgain = () => void probe.all().catch(onTrouble)
   const sender = new Sender({ kafka, topic, onTrouble, onRepeated: lookAgain })
   let epoch = 0
+  const saved = ingest.progress()
   const tail = new TopicTail({
     kafka,
     topic,
-    from: new Map(
-      Array.from({ length: partitions }, (_, partition) => [partition, ingest.progress().get(partition)?.next ?? 0n] as const),
-    ),
+    from: new Map(range(partitions).map((partition) => [partition, saved.get(partition)?.next ?? 0n])),
     committed: false,
     onTrouble,
     onResumed: async () => {
@@ -215,12 +204,7 @@ async function assemble({
     wakeups,
     tables: readable(connection),
     voids: () => connection.look(() => new Map([...ingest.progress()].map(([partition, { voids }]) => [partition, voids]))),
-    install: async (wanted) => {
-      await writer.submit(() => projectors.installAll(wanted))
-      // Catching up goes before any job, so this one runs when it is done.
-      await writer.submit(() => {})
-      for (const { name } of wanted) if (projectors.stallOf(name) !== undefined) throw projectors.stallOf(name)
-    },
+    install: (wanted) => install(wanted, projectors, writer),
     cache: (change) => writer.submit(() => change(connection)),
     close,
   }
@@ -239,7 +223,7 @@ class LineageWatch {
 
   /** What was found wrong, one for each partition that is. */
   all(): Promise<unknown[]> {
-    this.#running ??= Promise.all(Array.from({ length: this.#partitions }, (_, partition) => this.#probe(partition)))
+    this.#running ??= Promise.all(range(this.#partitions).map(this.#probe))
       .then((found) => found.filter((each) => each !== undefined))
       .finally(() => {
         this.#running = undefined

@@ -32,7 +32,8 @@ interface Reading extends Progress {
   readonly open: OpenCommit<Candidate> | undefined
 }
 
-interface Row {
+/** A row of what a replica says of its progress. */
+export interface ProgressRow {
   partition: number
   next: number
   last: number | null
@@ -106,8 +107,8 @@ export class Ingest implements Participant {
     return this.#committed.get(partition)?.read ?? this.progress().get(partition)?.next ?? 0n
   }
 
-  #rows(): Row[] {
-    return this.#connection.all<Row>('SELECT partition, next, last, hash, epoch, voids FROM replica')
+  #rows(): ProgressRow[] {
+    return this.#connection.all<ProgressRow>(PROGRESS)
   }
 
   /** Feeds what was read of one partition, `next` being where its reader goes on. Only inside the writer's transaction. */
@@ -176,7 +177,9 @@ const later = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
 const FRESH: Reading = { next: 0n, read: 0n, open: undefined, voids: 0, last: undefined }
 
-const progressOf = ({ partition, next, last, hash, epoch, voids }: Row): Progress & { partition: number } => ({
+export const PROGRESS = 'SELECT partition, next, last, hash, epoch, voids FROM replica'
+
+export const progressOf = ({ partition, next, last, hash, epoch, voids }: ProgressRow): Progress & { partition: number } => ({
   partition,
   next: BigInt(next),
   last: last === null ? undefined : { offset: BigInt(last), hash: hash ?? '', epoch: epoch ?? 0 },

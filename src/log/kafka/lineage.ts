@@ -23,13 +23,9 @@ export async function probeLineage(
   if (first > progress.next) return stopped('log_gap', 'The log no longer has the records that come next.', path, facts)
   // Retention may have taken exactly what was read last: nothing is left to compare, and nothing is missing.
   if (first > last.offset) return undefined
-  for (const [node] of await reader.byLeader([{ topic, partition }])) {
-    const [answer] = await reader.fetch(node, [{ topic, partition, offset: last.offset }], PROBE)
-    const record = answer?.records[0]
-    if (!record || answer.errorCode !== 0)
-      throw Object.assign(new Error('the partition was not read'), { type: 'LEADER_NOT_AVAILABLE' })
-    if (record.offset === last.offset && bodyHash(record.value) === last.hash) return undefined
-  }
+  const [record] = (await reader.fetchOne({ topic, partition, offset: last.offset }, PROBE)).records
+  if (!record) throw Object.assign(new Error('the partition was not read'), { type: 'LEADER_NOT_AVAILABLE' })
+  if (record.offset === last.offset && bodyHash(record.value) === last.hash) return undefined
   return stopped('log_changed', 'Another record stands where the last one was read.', path, {
     ...facts,
     last: String(last.offset),

@@ -181,9 +181,8 @@ export class KafkaOwners implements Owners {
   /** What is not read must not be taken for what is not there: its owner would count as dead. */
   async #fetch(offset: bigint): Promise<Fetched> {
     const { reader, topic } = this.#o
-    const [[node] = []] = await reader.byLeader([{ topic, partition: 0 }])
-    const [batch] = await reader.fetch(node!, [{ topic, partition: 0, offset }], READ)
-    if (batch?.errorCode === 0 && batch.next > offset) return batch
+    const batch = await reader.fetchOne({ topic, partition: 0, offset }, READ)
+    if (batch.next > offset) return batch
     throw Object.assign(new Error('the signs of life were not read'), { type: 'LEADER_NOT_AVAILABLE' })
   }
 }

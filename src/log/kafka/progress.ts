@@ -1,5 +1,6 @@
 import type { Kafka } from 'kafkajs'
 import type { TopicName } from '../ports.ts'
+import { withAdmin } from './admin.ts'
 import type { DirectReader, RawRecord } from './direct.ts'
 
 /** Header of a record written together with a group's progress: `<group> <topic> <next offset>`. Offsets of idle groups expire, records do not. */
@@ -41,9 +42,7 @@ async function markedProgress(
     const from = max(to - step, first)
     let found: bigint | undefined
     for (let at = from; at < to; ) {
-      const [[node] = []] = await reader.byLeader([{ topic: carrier, partition }])
-      const [batch] = await reader.fetch(node!, [{ topic: carrier, partition, offset: at }], READ)
-      if (batch?.errorCode !== 0) throw Object.assign(new Error('not read'), { type: 'LEADER_NOT_AVAILABLE' })
+      const batch = await reader.fetchOne({ topic: carrier, partition, offset: at }, READ)
       if (batch.next <= at) break
       for (const record of batch.records) {
         const next = record.offset < to ? markOf(record, group, topic) : undefined
@@ -59,14 +58,8 @@ async function markedProgress(
 
 /** A group's saved offsets of one topic. */
 async function savedOffsets(kafka: Kafka, group: string, topic: string): Promise<Map<number, bigint>> {
-  const admin = kafka.admin()
-  try {
-    await admin.connect()
-    const [found] = await admin.fetchOffsets({ groupId: group, topics: [topic] })
-    return new Map((found?.partitions ?? []).filter(({ offset }) => offset !== '-1').map((p) => [p.partition, BigInt(p.offset)]))
-  } finally {
-    await admin.disconnect().catch(() => {})
-  }
+  const [found] = await withAdmin(kafka, (admin) => admin.fetchOffsets({ groupId: group, topics: [topic] }))
+  return new Map((found?.partitions ?? []).filter(({ offset }) => offset !== '-1').map((p) => [p.partition, BigInt(p.offset)]))
 }
 
 export interface ProgressOf {

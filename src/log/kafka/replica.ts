@@ -64,10 +64,13 @@ function prepare(connection: Connection, of: ReplicaOf): void {
   }
 }
 
+/** What a replica says of whose copy it is (`meta.replica_of`). */
+export const markOf = ({ cluster, prefix, partitions }: ReplicaOf): string => JSON.stringify([cluster, prefix, partitions])
+
 /** Writes down, in a new replica, whose copy it is; compares it in an old one. */
 function claim(connection: Connection, of: ReplicaOf): void {
   const saved = connection.get<{ value: string }>("SELECT value FROM meta WHERE name = 'replica_of'")?.value
-  const wanted = JSON.stringify([of.cluster, of.prefix, of.partitions])
+  const wanted = markOf(of)
   if (saved === wanted) return
   if (saved === undefined && connection.get<{ n: number }>('SELECT count(*) AS n FROM events')!.n === 0) {
     connection.run("INSERT INTO meta(name, value) VALUES ('replica_of', ?)", wanted)

@@ -1,5 +1,5 @@
 import type { Kafka, Producer, RecordMetadata } from 'kafkajs'
-import { reject } from '../../base/index.ts'
+import { reject, systemClock } from '../../base/index.ts'
 import { COMMIT_LIMITS, type Commit } from '../../events/index.ts'
 import { CLOSE_MS, producerOf, within } from './connection.ts'
 import { closed, isHopeless, isKind, MISSING, TOO_LARGE, translate } from './errors.ts'
@@ -99,7 +99,7 @@ export class Sender {
         if (failures > 0) this.#o.onRepeated?.()
         return
       } catch (error) {
-        await this.#discard()
+        this.#discard()
         if (isKind(error, ...TOO_LARGE)) return this.#separately(round)
         if (isHopeless(error) || (failures === 0 && isKind(error, ...MISSING)))
           return refuse(round, translate(error, this.#o.topic))
@@ -162,10 +162,7 @@ export class Sender {
 
   async #connected(): Promise<Producer> {
     if (this.#producer) return this.#producer
-    const producer = producerOf(this.#o.kafka, {
-      idempotent: false,
-      retry: { retries: 0 },
-    })
+    const producer = producerOf(this.#o.kafka, { idempotent: false, retry: { retries: 0 } })
     try {
       await producer.connect()
     } catch (error) {
@@ -176,7 +173,7 @@ export class Sender {
     return producer
   }
 
-  async #discard(): Promise<void> {
+  #discard(): void {
     const producer = this.#producer
     this.#producer = undefined
     // Its sockets may hang for as long as they like.
@@ -199,16 +196,7 @@ const refuse = (round: readonly Job[], error: unknown): void => {
 }
 
 /** Waits before the next try: 50 ms doubling to 1 s, each with some spread. */
-export async function pause(failures: number, signal: AbortSignal): Promise<void> {
+export function pause(failures: number, signal: AbortSignal): Promise<void> {
   const ms = Math.min(PAUSE_MS.most, PAUSE_MS.first * 2 ** Math.min(failures, 10)) * (0.5 + Math.random() / 2)
-  await new Promise<void>((resolve) => {
-    if (signal.aborted) return resolve()
-    const done = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = setTimeout(done, ms)
-    signal.addEventListener('abort', done, { once: true })
-  })
+  return systemClock.sleep(ms, signal)
 }

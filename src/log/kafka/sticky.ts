@@ -1,4 +1,5 @@
 import kafkajs, { type GroupMember, type PartitionAssigner } from 'kafkajs'
+import { range } from './topic-plan.ts'
 
 const { AssignerProtocol } = kafkajs
 
@@ -51,7 +52,7 @@ function heldBy({ memberMetadata }: GroupMember): number[] {
  * @param members what each has had until now; of two that name one partition, the first in order of ids keeps it
  */
 export function divide(count: number, members: ReadonlyMap<string, readonly number[]>): Map<string, number[]> {
-  const free = new Set(Array.from({ length: count }, (_, i) => i))
+  const free = new Set(range(count))
   const claims = [...members]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([id, held]) => ({ id, held: held.filter((p) => free.delete(p)) }))

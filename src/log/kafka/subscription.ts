@@ -5,6 +5,7 @@ import { translate } from './errors.ts'
 import { fromKafkaHeaders } from './headers.ts'
 import { PROGRESS_HEADER } from './progress.ts'
 import { TopicTail } from './tail.ts'
+import { range } from './topic-plan.ts'
 
 export interface KafkaTopicsOptions {
   kafka: Kafka
@@ -17,6 +18,7 @@ export interface KafkaTopicsOptions {
 
 /** Batches a subscriber may be behind before reading pauses. */
 const BEHIND = 4
+
 export interface SubscriptionOptions {
   group: string | undefined
   from: Positions | undefined
@@ -145,8 +147,6 @@ export class Subscription {
       })
   }
 }
-
-export const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i)
 
 export function deliveryOf(topic: TopicName, partition: number, { offset, key, value, headers, time }: RawRecord): Delivery {
   const { [PROGRESS_HEADER]: _, ...others } = headers

@@ -1,6 +1,7 @@
 import kafkajs, { type Admin, type ITopicConfig, type Kafka } from 'kafkajs'
 import { reject } from '../../base/index.ts'
-import { isKind, MISSING, translate } from './errors.ts'
+import { asked } from './admin.ts'
+import { isKind, MISSING } from './errors.ts'
 import { DEFAULT_PARTITIONS, insyncReplicas, type KafkaTopic, SETTINGS, TOPIC_NAMES, topicName } from './topic-plan.ts'
 
 /** Something a topic has that it should not have. */
@@ -28,7 +29,7 @@ export function createTopics(
   kafka: Kafka,
   { prefix, partitions = DEFAULT_PARTITIONS, replication }: TopicLayout,
 ): Promise<string[]> {
-  return withAdmin(kafka, prefix, async (admin) => {
+  return asked(kafka, prefix, async (admin) => {
     const { brokers } = await admin.describeCluster()
     const copies = replication ?? Math.min(3, brokers.length)
     const existing = new Set(await admin.listTopics())
@@ -102,7 +103,7 @@ async function haveLeaders(admin: Admin, topics: string[]): Promise<void> {
  */
 export function checkTopics(kafka: Kafka, layout: TopicLayout): Promise<TopicFinding[]> {
   const { prefix } = layout
-  return withAdmin(kafka, prefix, async (admin) => {
+  return asked(kafka, prefix, async (admin) => {
     const existing = new Set(await admin.listTopics())
     const [missing, present] = [false, true].map((there) =>
       TOPIC_NAMES.filter((topic) => existing.has(topicName(prefix, topic)) === there),
@@ -212,16 +213,4 @@ function insyncOf(topic: string, found: string, copies: number): TopicFinding[] 
   if (Number(found) > expected)
     return [{ ...finding, severity: 'warning', because: 'no record is acknowledged while one broker is away' }]
   return [{ ...finding, severity: 'warning', because: 'the loss of one broker can lose acknowledged records' }]
-}
-
-async function withAdmin<T>(kafka: Kafka, path: string, work: (admin: Admin) => Promise<T>): Promise<T> {
-  const admin = kafka.admin()
-  try {
-    await admin.connect()
-    return await work(admin)
-  } catch (error) {
-    throw translate(error, path)
-  } finally {
-    await admin.disconnect().catch(() => {})
-  }
 }

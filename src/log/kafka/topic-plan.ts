@@ -15,6 +15,9 @@ export const DEFAULT_PREFIX = 'threadlog'
 /** Few: the number of record batches is what costs (design §4). */
 export const DEFAULT_PARTITIONS = 4
 
+/** Numbers of the partitions of a topic. */
+export const range = (partitions: number): number[] => Array.from({ length: partitions }, (_, partition) => partition)
+
 /** Full name of a topic. */
 export const topicName = (prefix: string, topic: KafkaTopic): string => `${prefix}.${topic}`
 

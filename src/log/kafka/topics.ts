@@ -3,13 +3,13 @@ import { eitherSignal, reject } from '../../base/index.ts'
 import { partitionOf } from '../partition.ts'
 import type { Delivery, Positions, TopicName, TopicRecord, Topics } from '../ports.ts'
 import { CLOSE_MS, producerOf, within } from './connection.ts'
-import { DirectReader, type Fetched } from './direct.ts'
+import { DirectReader } from './direct.ts'
 import { closed, isHopeless, isKind, MISSING, translate } from './errors.ts'
 import { toKafkaHeaders } from './headers.ts'
 import { CARRIERS, groupProgress, mark, PROGRESS_HEADER } from './progress.ts'
 import { pause } from './sender.ts'
-import { deliveryOf, type KafkaTopicsOptions, range, Subscription } from './subscription.ts'
-import { topicName } from './topic-plan.ts'
+import { deliveryOf, type KafkaTopicsOptions, Subscription } from './subscription.ts'
+import { range, topicName } from './topic-plan.ts'
 import { moved, Transactor } from './transactor.ts'
 
 type Transact = Parameters<Topics['transact']>[0]
@@ -221,7 +221,7 @@ export class KafkaTopics implements Topics {
       let offset = options.from?.get(partition) ?? 0n
       if (offset < firsts.get(partition)!) offset = firsts.get(partition)!
       while (left > 0 && offset < end) {
-        const batch = await this.#asked(name, () => this.#fetch(name, partition, offset))
+        const batch = await this.#asked(name, () => this.#reader.fetchOne({ topic: name, partition, offset }, SCAN))
         const found = batch.records.filter((record) => record.offset < end).slice(0, left)
         if (found.length > 0) yield found.map((record) => deliveryOf(topic, partition, record))
         left -= found.length
@@ -241,14 +241,6 @@ export class KafkaTopics implements Topics {
     }
   }
 
-  async #fetch(name: string, partition: number, offset: bigint): Promise<Fetched> {
-    for (const [node] of await this.#reader.byLeader([{ topic: name, partition }])) {
-      const [batch] = await this.#reader.fetch(node, [{ topic: name, partition, offset }], SCAN)
-      if (batch?.errorCode === 0) return batch
-    }
-    throw Object.assign(new Error('the partition was not read'), { type: 'LEADER_NOT_AVAILABLE' })
-  }
-
   async #asked<T>(name: string, ask: () => Promise<T>): Promise<T> {
     try {
       return await this.#reader.patiently(ask)
@@ -259,10 +251,7 @@ export class KafkaTopics implements Topics {
 
   #connected(): Promise<Producer> {
     this.#producer ??= (async () => {
-      const producer = producerOf(this.#o.kafka, {
-        idempotent: false,
-        retry: { retries: 0 },
-      })
+      const producer = producerOf(this.#o.kafka, { idempotent: false, retry: { retries: 0 } })
       await producer.connect()
       return producer
     })()

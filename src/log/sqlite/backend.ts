@@ -7,6 +7,7 @@ import {
   EventStore,
   Heads,
   IN_MEMORY,
+  install,
   logId,
   openDatabase,
   type Participant,
@@ -125,11 +126,4 @@ function assertComplete(wanted: readonly Projector[], projectors: Projectors): v
     path: behind.name,
     hint: 'Open the log for writing once.',
   })
-}
-
-async function install(wanted: readonly Projector[], projectors: Projectors, writer: Writer): Promise<void> {
-  await writer.submit(() => projectors.installAll(wanted))
-  // Catching up goes before any job, so this one runs when it is done.
-  await writer.submit(() => {})
-  for (const { name } of wanted) if (projectors.stallOf(name) !== undefined) throw projectors.stallOf(name)
 }

@@ -5,7 +5,7 @@ import type { Projector, ProjectorTx, RecordedEvent, SqlValue, TopicName, TopicR
 import type { Connection } from './connection.ts'
 import { isEnvironment } from './errors.ts'
 import type { EventStore } from './event-store.ts'
-import type { Participant } from './writer.ts'
+import type { Participant, Writer } from './writer.ts'
 
 /** Events applied in one transaction while catching up. */
 const SLICE = 500
@@ -185,4 +185,12 @@ export class Projectors implements Participant {
   #lagging(row: ProjectorRow): boolean {
     return row.next !== null && this.#mine(row) !== undefined
   }
+}
+
+/** Installs projectors and brings them up to the end. @throws why one of them could not follow */
+export async function install(wanted: readonly Projector[], projectors: Projectors, writer: Writer): Promise<void> {
+  await writer.submit(() => projectors.installAll(wanted))
+  // Catching up goes before any job, so this one runs when it is done.
+  await writer.submit(() => {})
+  for (const { name } of wanted) if (projectors.stallOf(name) !== undefined) throw projectors.stallOf(name)
 }
