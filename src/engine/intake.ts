@@ -1,4 +1,4 @@
-import { type Clock, eitherSignal, isThreadlogError, reject } from '../base/index.ts'
+import { type Clock, eitherSignal, isThreadlogError, reject, whenAborted } from '../base/index.ts'
 import {
   HUMAN_PROVIDER,
   type Located,
@@ -14,7 +14,7 @@ import {
 } from '../continuations/index.ts'
 import type { Delivery, LogBackend } from '../log/index.ts'
 import { backoffMs, type Place, ReceiptQueue } from './receipts.ts'
-import { isRetryable, standBy, whenAborted } from './standby.ts'
+import { isRetryable, standBy } from './standby.ts'
 
 /** What the topic's records may answer (R18). */
 export interface IntakeRules {

@@ -39,6 +39,3 @@ async function hasMore({ topics, events }: LogBackend, partition: number, next: 
 const FAR = 1n << 62n
 
 export const isRetryable = (error: unknown): boolean => isThreadlogError(error) && error.disposition === 'retry'
-
-export const whenAborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => (signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true })))

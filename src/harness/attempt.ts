@@ -1,4 +1,4 @@
-import { isThreadlogError, type JsonValue, Payload } from '../base/index.ts'
+import { eitherSignal, isThreadlogError, type JsonValue, Payload, whenAborted } from '../base/index.ts'
 import { type Actor, COMMIT_LIMITS, type EventDraft, type Owner, type StreamKey } from '../events/index.ts'
 import { isoTimestamp, type ResponseMessage, toolCalls } from '../messages/index.ts'
 import { type Delta, type ModelOutcome, streamResponse } from '../models/index.ts'
@@ -78,7 +78,7 @@ class Attempt {
   /** Follows the caller's signal; its listeners go with this attempt. */
   readonly #closing = new AbortController()
   /** Aborts with the first of the two. */
-  readonly #either = new AbortController()
+  readonly #either = eitherSignal(this.#closing.signal, this.#cut.signal).signal
   #state: ThreadState | undefined
   #thrown: unknown
 
@@ -89,11 +89,11 @@ class Attempt {
   async run(begin: (proposal: Proposal) => Proposal | undefined): Promise<AttemptEnd> {
     const { signal } = this.#o
     const stop = this.#o.tail.on(this.#o.stream, ({ event }) => {
-      if (event?.type === 'run.cancel-requested/1' && event.data.run_id === this.#o.runId) this.#abort(this.#cut)
+      if (event?.type === 'run.cancel-requested/1' && event.data.run_id === this.#o.runId) this.#cut.abort()
       if (event?.type === 'run.recovered/1' && event.data.run_id === this.#o.runId && event.data.attempt > this.#o.attempt)
-        this.#abort(this.#cut)
+        this.#cut.abort()
     })
-    const close = () => this.#abort(this.#closing, signal?.reason)
+    const close = () => this.#closing.abort(signal?.reason)
     if (signal?.aborted) close()
     else signal?.addEventListener('abort', close)
     try {
@@ -104,13 +104,8 @@ class Attempt {
     } finally {
       stop()
       signal?.removeEventListener('abort', close)
-      if (this.#inFlight.size > 0) this.#abort(this.#cut)
+      if (this.#inFlight.size > 0) this.#cut.abort()
     }
-  }
-
-  #abort(controller: AbortController, reason?: unknown): void {
-    controller.abort(reason)
-    this.#either.abort(reason)
   }
 
   #result(next: Next): AttemptEnd {
@@ -269,7 +264,7 @@ class Attempt {
       model: agent.model,
       messages: messageHistory(state),
       tools: [...agent.tools.values()].map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
-      signal: this.#either.signal,
+      signal: this.#either,
       now: () => isoTimestamp(store.clock.now()),
       runId,
       threadId: state.identity?.thread,
@@ -284,7 +279,7 @@ class Attempt {
       data: { step: this.#state?.run?.step ?? 0, model: agent.model.modelId, settings_digest: NO_SETTINGS },
     }
     const next = await this.#commit((proposal) => proposal.add(failedEvent(proposal, outcome), again))
-    if (next === 'model') await store.clock.sleep(outcome.retryAfterMs ?? BACKOFF_MS * 2 ** failures, this.#either.signal)
+    if (next === 'model') await store.clock.sleep(outcome.retryAfterMs ?? BACKOFF_MS * 2 ** failures, this.#either)
     return next
   }
 }
@@ -300,9 +295,6 @@ function fitting(finished: readonly { executed: Executed }[]): number {
 
 type Failed = Omit<Extract<ModelOutcome, { kind: 'failed' }>, 'code' | 'partial'> & { code: string; partial?: Payload }
 type Outcome = { kind: 'response'; message: Payload; usage: Payload } | Failed | { kind: 'cancelled'; partial?: Payload }
-
-const whenAborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => (signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true })))
 
 /** A response above the payload limit, or with more calls than a commit can settle, cannot be stored yet (R17): it is a failed request. */
 function limited(outcome: ModelOutcome): Outcome {

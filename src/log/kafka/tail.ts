@@ -1,5 +1,5 @@
 import type { Kafka } from 'kafkajs'
-import { eitherSignal } from '../../base/index.ts'
+import { eitherSignal, whenAborted } from '../../base/index.ts'
 import { CLOSE_MS, within } from './connection.ts'
 import { DirectReader, type Fetched, OFFSET_OUT_OF_RANGE } from './direct.ts'
 import { stopped, translate } from './errors.ts'
@@ -157,6 +157,3 @@ export class TopicTail {
     await within(CLOSE_MS, this.#running)
   }
 }
-
-const whenAborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => (signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true })))

@@ -4,9 +4,11 @@
  */
 export function eitherSignal(...signals: readonly AbortSignal[]): { signal: AbortSignal; release(): void } {
   const either = new AbortController()
-  const abort = () => either.abort()
+  function abort(this: AbortSignal) {
+    either.abort(this.reason)
+  }
   for (const signal of signals) {
-    if (signal.aborted) abort()
+    if (signal.aborted) abort.call(signal)
     else signal.addEventListener('abort', abort, { once: true })
   }
   const release = () => {
@@ -14,3 +16,7 @@ export function eitherSignal(...signals: readonly AbortSignal[]): { signal: Abor
   }
   return { signal: either.signal, release }
 }
+
+/** Resolves once `signal` has aborted. */
+export const whenAborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => (signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true })))
