@@ -82,7 +82,7 @@ export class KafkaOwners implements Owners {
    */
   async isDead(owner: string): Promise<boolean> {
     if (owner === this.self) return false
-    const sign = (await this.#signs()).get(owner)
+    const sign = await this.#signOf(owner)
     if (sign && (sign.gone || isGone(sign))) return true
     const steady = performance.now() - this.#steady > STEADY_MS
     if (sign === undefined) return steady || !this.#disturbed
@@ -91,7 +91,7 @@ export class KafkaOwners implements Owners {
 
   async isProvenDead(owner: string): Promise<boolean> {
     if (owner === this.self) return false
-    const sign = (await this.#signs()).get(owner)
+    const sign = await this.#signOf(owner)
     return sign !== undefined && isGone(sign)
   }
 
@@ -140,9 +140,17 @@ export class KafkaOwners implements Owners {
     return producer
   }
 
-  #signs(): Promise<Map<string, Sign>> {
+  /** An owner may have registered since the last look, so only a new look says that it has given no sign. */
+  async #signOf(owner: string): Promise<Sign | undefined> {
+    const asked = performance.now()
+    const known = (await this.#signs()).get(owner)
+    return known ?? (await this.#signs(asked)).get(owner)
+  }
+
+  /** @param since a look must have begun then or later; default: a moment ago */
+  #signs(since = performance.now() - FRESH_MS): Promise<Map<string, Sign>> {
     const now = performance.now()
-    if (!this.#seen || now - this.#seen.at > FRESH_MS) {
+    if (!this.#seen || this.#seen.at < since) {
       const signs = this.#read()
       signs.catch(() => {
         this.#seen = undefined
