@@ -1,4 +1,4 @@
-import { MAX_JSON_DEPTH, reject, sha256Hex, type ThreadlogError } from '../base/index.ts'
+import { jsonParse, MAX_JSON_DEPTH, reject, sha256Hex, type ThreadlogError } from '../base/index.ts'
 import { checkArgument, externalIdSchema, nameSchema } from './names.ts'
 
 /** The built-in provider of approvals and questions. */
@@ -16,7 +16,7 @@ export const TOOL_CALL = 'tool.call'
 /**
  * Under what a provider's external id is found without storing it in an index in the clear: lower-case hex SHA-256 of the
  * provider, a zero byte and the external id (continuation spec §7.2). The application is not mixed in.
- * @throws ThreadlogError `argument_invalid`
+ * @throws ThreadlogError `invalid_argument`
  */
 export function externalIdKey(provider: string, externalId: string): string {
   checkArgument(nameSchema, provider, 'provider')
@@ -33,6 +33,33 @@ export function externalIdKey(provider: string, externalId: string): string {
  */
 export const continuationSchemaId = (schema: unknown): string => `sha256:${sha256Hex(schemaText(schema, '$', 0))}`
 
+/**
+ * The same of JSON text, where `1` and `1.0` are two numbers, as they are to the original. For schemas that hold floats without a fraction.
+ * @throws ThreadlogError `continuation_invalid`
+ */
+export function continuationSchemaIdOfText(text: string): string {
+  const numbers = (_key: string, value: unknown, { source }: { source?: string }) =>
+    typeof value === 'number' && source !== undefined ? new Spelled(source) : value
+  let schema: unknown
+  try {
+    schema = jsonParse(text, numbers)
+  } catch {
+    throw notJson('$', 'JSON text')
+  }
+  return continuationSchemaId(schema)
+}
+
+/** A number as its text spells it. */
+class Spelled {
+  readonly isFloat: boolean
+  readonly source: string
+
+  constructor(source: string) {
+    this.source = source
+    this.isFloat = /[.eE]/.test(source)
+  }
+}
+
 const notJson = (path: string, expected: string): ThreadlogError =>
   reject('continuation_invalid', 'The schema is not JSON.', { path: path.slice(0, 200), expected })
 
@@ -42,6 +69,7 @@ export function schemaText(value: unknown, path = '$', depth = 0): string {
   if (typeof value === 'string') return quoted(value)
   if (typeof value === 'bigint') return value.toString()
   if (typeof value === 'number') return numberText(value, path)
+  if (value instanceof Spelled) return value.isFloat ? floatText(Number(value.source), path) : String(BigInt(value.source))
   if (typeof value !== 'object') throw notJson(path, 'a JSON value')
   if (depth >= MAX_JSON_DEPTH) throw notJson(path, `no cycle and at most ${MAX_JSON_DEPTH} levels`)
   if (Array.isArray(value)) return `[${Array.from(value, (item, i) => schemaText(item, `${path}[${i}]`, depth + 1)).join(',')}]`
@@ -64,10 +92,12 @@ function compareCodePoints(a: string, b: string): number {
 const quoted = (text: string): string =>
   JSON.stringify(text).replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
-function numberText(value: number, path: string): string {
+const numberText = (value: number, path: string): string =>
+  Number.isSafeInteger(value) && !Object.is(value, -0) ? String(value) : floatText(value, path)
+
+function floatText(value: number, path: string): string {
   if (!Number.isFinite(value)) throw notJson(path, 'a finite number')
   if (Object.is(value, -0)) return '-0.0'
-  if (Number.isSafeInteger(value)) return String(value)
   const [mantissa, power] = value.toExponential().split('e') as [string, string]
   const exponent = Number(power)
   // ECMAScript has plain digits from 1e-6 to 1e21, so no exponent can appear within these bounds.

@@ -1,9 +1,11 @@
 export { encodeResult, type ResultRecord } from './encode-result.ts'
+export type { RunRecord } from './foreign/views.ts'
 export { answer, approval, denial, humanContext } from './human.ts'
 export {
   ANSWER_SCHEMA,
   APPROVAL_SCHEMA,
   continuationSchemaId,
+  continuationSchemaIdOfText,
   externalIdKey,
   HUMAN_PROVIDER,
   TOOL_APPROVAL,
@@ -11,7 +13,28 @@ export {
   USER_QUESTION,
 } from './ids.ts'
 export { type Judgement, type Refusal, type Verdict, verdicts } from './judgement.ts'
-export { nameSchema } from './names.ts'
+export { jsonValue } from './model/arguments.ts'
+export { type AuditRecord, type AuditSink, auditContinuation } from './model/audit.ts'
+export {
+  CheckpointConflictError,
+  type ConflictReason,
+  ContinuationConflictError,
+  ContinuationError,
+  ContinuationValidationError,
+} from './model/errors.ts'
+export { ContinuationFailure } from './model/failure.ts'
+export { type Principal, PrincipalGrantSnapshot } from './model/grants.ts'
+export {
+  type ContinuationFields,
+  ContinuationRecord,
+  type ContinuationStatus,
+  type PendingAction,
+  ProviderPendingContinuation,
+} from './model/record.ts'
+export { type Framework, ResumeArtifact } from './model/resume.ts'
+export { RunScope, type RunScopeFields } from './model/scope.ts'
+export { submissionKey } from './model/submission-key.ts'
+export { isBlank, nameSchema } from './names.ts'
 export {
   type Answer,
   type Approval,
@@ -23,6 +46,7 @@ export {
   validateApproval,
   validateQuestionRequest,
 } from './outcome.ts'
+export { ContinuationProvider, type ContinuationValidator } from './provider.ts'
 export {
   decodeReceipt,
   encodeReceipt,
@@ -47,6 +71,8 @@ export {
   type Unusable,
 } from './result.ts'
 export { apiSource, sourceText, topicSource } from './source.ts'
+export { type HostWaits, LogContinuationStore } from './store/log-store.ts'
+export { type ContinuationStore, isContinuationStore } from './store/store.ts'
 export {
   type Located,
   locate,

@@ -55,9 +55,9 @@ export const idSchema = usable(512)
 
 export const digestSchema = named(/^[0-9a-f]{64}$/, '64 lower-case hexadecimal digits')
 
-/** @throws ThreadlogError `argument_invalid` with the parameter's name */
+/** @throws ThreadlogError `invalid_argument` with the parameter's name */
 export function checkArgument<T>(schema: z.ZodType<T>, value: unknown, path: string): T {
   const parsed = schema.safeParse(value)
   if (parsed.success) return parsed.data
-  throw reject('argument_invalid', `The argument ${path} is not usable.`, { path, expected: schema.description })
+  throw reject('invalid_argument', `The argument ${path} is not usable.`, { path, expected: schema.description })
 }

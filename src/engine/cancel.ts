@@ -1,5 +1,5 @@
 import { reject } from '../base/index.ts'
-import type { StreamKey } from '../events/index.ts'
+import type { StreamKey, WaitFailure } from '../events/index.ts'
 import { cancel } from '../harness/index.ts'
 import { type Decision, Proposal, type RunState, type ThreadState, type ThreadStore } from '../projections/index.ts'
 import type { Runner } from './runner.ts'
@@ -54,12 +54,14 @@ export async function cut(store: ThreadStore, stream: StreamKey): Promise<void> 
 /**
  * Ends what a thread does, decided on the very state it is recorded on, so that no step of the thread gets in between: a running run is
  * asked to stop; a suspended one ends at once with its waits, and what is queued never begins.
+ * @param failure what a provider gave: recorded with each pending wait
  */
 export async function cancelThread(
   store: ThreadStore,
   stream: StreamKey,
   reason: string,
   commandId: string | null,
+  failure: WaitFailure | null = null,
 ): Promise<void> {
   if (reason.length > MAX_REASON)
     throw reject('reason_too_long', 'The reason is too long.', { path: 'reason', expected: `at most ${MAX_REASON} characters` })
@@ -70,7 +72,7 @@ export async function cancelThread(
     if (run?.status === 'running') return cancelRequest(store, stream, run, reason, commandId)
     const context = { stream, now: store.clock.now(), actor: ACTOR, runId: run?.runId ?? null, attempt: null, commandId }
     let proposal = Proposal.on(state, context)
-    if (run) proposal = cancel(proposal, reason)
+    if (run) proposal = cancel(proposal, reason, failure)
     left = Math.max(0, state.requested.length - QUEUED_AT_ONCE)
     for (const queued of state.requested.slice(0, QUEUED_AT_ONCE))
       proposal = proposal.add({ type: 'run.cancelled/1', data: { run_id: queued.runId, reason } })

@@ -10,12 +10,15 @@ import {
 } from '../base/index.ts'
 import {
   type Answer,
+  type AuditSink,
   answer,
   apiSource,
   approval,
+  ContinuationProvider,
   denial,
   HUMAN_PROVIDER,
   humanContext,
+  LogContinuationStore,
   type Receipt,
   receiptRecord,
   type Submission,
@@ -29,6 +32,7 @@ import { type EdgeCodec, edgeCodec, type ThreadKey, threadStream } from '../even
 import { type Agent, open, request } from '../harness/index.ts'
 import { type LogBackend, openLog } from '../log/index.ts'
 import { Folds, indexProjectors, Proposal, Tail, ThreadStore } from '../projections/index.ts'
+import { hostWaits } from './continuations.ts'
 import { Engine, type ServeOptions } from './engine.ts'
 import { runInProcess } from './library.ts'
 import { waitLookup } from './lookups.ts'
@@ -237,6 +241,28 @@ export class Threadlog implements AsyncDisposable {
     const deps = this.#submitDeps()
     const [engine] = this.#engines
     return { ...deps, validators: strict(deps.validators), ...(engine ? { commit: engine.commitOutcome.bind(engine) } : {}) }
+  }
+
+  /** The waits of one provider, as a job system or an inbox holds them. @throws ThreadlogError `provider_name_invalid` */
+  continuations(provider: string, o: { audit?: AuditSink } = {}): ContinuationProvider {
+    if (provider === HUMAN_PROVIDER)
+      throw reject('provider_name_invalid', 'Approvals and answers have a way of their own.', {
+        path: 'provider',
+        expected: 'another name than `human`',
+        hint: 'Use approve, deny and answer.',
+      })
+    return new ContinuationProvider({
+      store: this.continuationStore(o),
+      applicationId: this.application,
+      provider,
+      newId: () => this.#ids.continuation(),
+    })
+  }
+
+  /** Runs and waits of hosts with a loop of their own (LangGraph, ADK, any other), and all waits by their store's nine operations. */
+  continuationStore(o: { audit?: AuditSink; onlyAwaited?: boolean } = {}): LogContinuationStore {
+    this.#open()
+    return new LogContinuationStore({ ...o, store: this.store, host: hostWaits(this.#strictDeps()) })
   }
 
   /** A thread by its id (of the default user), or by user and id. */

@@ -52,6 +52,18 @@ export const batchItem = record('BatchItem', {
   deadline: optional(instant),
 })
 
+const invocationStatus = choice('InvocationStatus', ['running', 'waiting', 'completed', 'failed', 'cancelled'])
+/** What a waiting invocation of a foreign host waits for. */
+const pendingAction = record('PendingAction', {
+  type: choice('PendingActionType', ['external_continuation', 'human_approval', 'client_tool']),
+  action_id: text,
+  capability: text,
+})
+
+const reservationKind = choice('ReservationKind', ['external_id', 'run_id', 'continuation_id'])
+/** For whom something is reserved: a run id or continuation id in a thread. */
+const holder = record('Holder', { application_id: text, user_id: text, thread_id: text, id: text })
+
 const outcome = { continuation_id: text, revision: count, result_id: text, digest: hash, source }
 const ended = { continuation_id: text, revision: count, failure: optional(failure) }
 
@@ -160,6 +172,25 @@ const shapes = {
 
   'capability.written/1': { capability_id: text, version: text, data: json },
   'capability.deleted/1': { capability_id: text },
+
+  // Foreign hosts (design §6a): runs of a framework that keeps its own loop.
+  'invocation.begun/1': { run_id: text, framework: text },
+  'invocation.transitioned/1': {
+    run_id: text,
+    revision: count,
+    from: invocationStatus,
+    to: invocationStatus,
+    pending_action: optional(pendingAction),
+  },
+  'invocation.checkpoint-written/1': { run_id: text, namespace: text, checkpoint_id: text, revision: count, payload: json },
+  /** The run, its checkpoints and its waits are gone. */
+  'invocation.deleted/1': { run_id: text },
+
+  // Streams of their own: what is unique beyond one thread.
+  'reservation.taken/1': { kind: reservationKind, generation: count, holder },
+  'reservation.released/1': { generation: count },
+  /** In the stream of a holder that never confirmed: what it still writes for this generation is void. */
+  'reservation.withdrawn/1': { reservation: hash, generation: count },
 } as const
 
 type Shapes = typeof shapes

@@ -1,4 +1,5 @@
 import { type JsonValue, Payload } from '../base/index.ts'
+import type { WaitFailure } from '../events/index.ts'
 import { isoTimestamp, type ResponseMessage, retryFeedbackPart, toolCalls } from '../messages/index.ts'
 import { messageOf, type Proposal, type ThreadState } from '../projections/index.ts'
 import { compose, MAX_OUTPUT_RETRIES, MAX_TOOL_RETRIES, settleByWait, settleUnknown, systemParts, userPart } from './drafts.ts'
@@ -132,10 +133,10 @@ export function fail(proposal: Proposal, failing: Failing): Proposal {
   })
 }
 
-/** Ends the run as cancelled, closing what is open. */
-export function cancel(proposal: Proposal, reason: string): Proposal {
+/** Ends the run as cancelled, closing what is open. `failure` is what a provider gave with it. */
+export function cancel(proposal: Proposal, reason: string, failure: WaitFailure | null = null): Proposal {
   const runId = proposal.state.run?.runId ?? ''
-  return endWaits(closeCalls(proposal)).add({ type: 'run.cancelled/1', data: { run_id: runId, reason } })
+  return endWaits(closeCalls(proposal), failure).add({ type: 'run.cancelled/1', data: { run_id: runId, reason } })
 }
 
 /**
@@ -162,9 +163,9 @@ export function closeCalls(proposal: Proposal): Proposal {
 }
 
 /** Ends the waits of a suspended run: pending ones are cancelled, answered ones abandoned. */
-function endWaits(proposal: Proposal): Proposal {
+function endWaits(proposal: Proposal, failure: WaitFailure | null): Proposal {
   for (const wait of proposal.state.waits.values()) {
-    const data = { continuation_id: wait.id, revision: wait.revision + 1, failure: null }
+    const data = { continuation_id: wait.id, revision: wait.revision + 1, failure }
     proposal = proposal.add({ type: wait.status === 'pending' ? 'continuation.cancelled/1' : 'continuation.abandoned/1', data })
   }
   return proposal

@@ -1,4 +1,4 @@
-import type { EventType, LogEvent } from '../events/index.ts'
+import type { EventType, LogEvent, WaitFailure } from '../events/index.ts'
 import type { ThreadState, Wait } from './state.ts'
 import { unfoldable } from './unfoldable.ts'
 
@@ -34,7 +34,7 @@ export function evolveContinuation(state: ThreadState, event: LogEvent): ThreadS
         claimedBy: { runId: event.run_id, attempt: event.attempt },
       }))
     case 'continuation.cancelled/1':
-      return close(state, event, ['pending'], (wait) => ({ ...wait, status: 'cancelled' }))
+      return close(state, event, ['pending'], (wait) => ({ ...wait, status: 'cancelled', ...given(event.data.failure) }))
     case 'continuation.expired/1':
       return close(state, event, ['pending'], (wait) => ({ ...wait, status: 'expired' }))
     case 'continuation.abandoned/1':
@@ -43,6 +43,8 @@ export function evolveContinuation(state: ThreadState, event: LogEvent): ThreadS
       throw unfoldable(event, 'this version has no rule for it.')
   }
 }
+
+const given = (failure: WaitFailure | null) => (failure ? { cancelledWith: failure } : {})
 
 function suspended(state: ThreadState, event: Of<'continuation.suspended/1'>): ThreadState {
   const d = event.data

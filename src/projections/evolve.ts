@@ -1,6 +1,8 @@
 import { AppendList, isJsonObject, Payload } from '../base/index.ts'
 import type { EventType, LogEvent } from '../events/index.ts'
 import { evolveContinuation } from './evolve-continuation.ts'
+import { evolveForeign } from './evolve-foreign.ts'
+import { evolveReservation } from './evolve-reservation.ts'
 import { evolveRun } from './evolve-run.ts'
 import { composedCalls } from './messages.ts'
 import type { CallState, HistoryEntry, ThreadState } from './state.ts'
@@ -14,7 +16,8 @@ type Mutable = { -readonly [K in keyof ThreadState]: ThreadState[K] }
  */
 export function evolve(state: ThreadState, event: LogEvent): ThreadState {
   if (event.version !== state.version + 1) throw unfoldable(event, `expected version ${state.version + 1}.`)
-  if (state.version === 0 && event.type !== 'thread.opened/1') throw unfoldable(event, 'a thread begins with thread.opened.')
+  if (state.version === 0 && event.type !== 'thread.opened/1' && event.type !== 'reservation.taken/1')
+    throw unfoldable(event, 'a thread begins with thread.opened.')
   const next = apply(state, event)
   // What `apply` made is new and nobody else's; only an event that changes nothing gives the state back.
   const own: Mutable = next === state ? { ...state } : next
@@ -53,6 +56,8 @@ function apply(state: ThreadState, event: LogEvent): ThreadState {
       return { ...state, capabilities }
     }
     default:
+      if (event.type.startsWith('reservation.')) return evolveReservation(state, event)
+      if (state.identity?.kind === 'foreign') return evolveForeign(state, event)
       return event.type.startsWith('continuation.') ? evolveContinuation(state, event) : evolveRun(state, event)
   }
 }
@@ -76,6 +81,7 @@ function opened(state: ThreadState, event: Of<'thread.opened/1'>): ThreadState {
     openedAt: event.time,
   }
   if (state.identity) throw unfoldable(event, 'the thread is already open.')
+  if (identity.kind === 'foreign') return { ...state, identity, foreign: { runs: new Map(), withdrawn: new Map() } }
   return origin.state ? imported({ ...state, identity }, origin.state) : { ...state, identity }
 }
 

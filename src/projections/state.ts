@@ -35,6 +35,43 @@ export interface ThreadState {
   readonly capabilities: ReadonlyMap<string, { version: string; data: Payload }>
   /** What an imported state brought beside messages and capabilities: `{environment_states, refs, …unknown fields}`. */
   readonly imported: Payload | undefined
+  /** Runs of a foreign host. Its waits stand in `waits`, whatever their status, until their run is deleted. */
+  readonly foreign: ForeignSession | undefined
+  /** Of a stream that is no thread: who holds what it reserves. */
+  readonly reservation: Reservation | undefined
+}
+
+/** A session of a foreign host: one that runs its own loop and keeps its waits here (design §6a). */
+export interface ForeignSession {
+  readonly runs: ReadonlyMap<string, ForeignRun>
+  /** Generations of reservations that were taken from this session before it confirmed them. */
+  readonly withdrawn: ReadonlyMap<StreamKey, number>
+}
+
+export type InvocationStatus = 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled'
+
+export interface ForeignRun {
+  readonly runId: string
+  readonly framework: string
+  readonly status: InvocationStatus
+  /** 0 when it begins, then one more with every change. */
+  readonly revision: number
+  readonly pendingAction: { readonly type: string; readonly actionId: string; readonly capability: string } | null
+  /** By namespace, a zero byte, and checkpoint id. */
+  readonly checkpoints: ReadonlyMap<string, { readonly revision: number; readonly payload: Payload }>
+  readonly createdAt: number
+  readonly updatedAt: number
+}
+
+/** Something unique beyond one thread: an external id, a run id, a continuation id. */
+export interface Reservation {
+  readonly kind: 'external_id' | 'run_id' | 'continuation_id'
+  readonly status: 'taken' | 'released'
+  /** Raised with each taking. A wait or run quotes the generation it was reserved under. */
+  readonly generation: number
+  readonly holder: ThreadKey & { readonly id: string }
+  /** Epoch milliseconds of the taking. */
+  readonly takenAt: number
 }
 
 export interface ThreadIdentity extends ThreadKey {
@@ -173,6 +210,8 @@ export interface Wait {
   readonly ready: boolean
   readonly revision: number
   readonly outcome: WaitOutcome | undefined
+  /** What a host gave with its cancellation. */
+  readonly cancelledWith?: WaitFailure | undefined
   /** Run and attempt that claimed it. An approval counts for that attempt only (R18). */
   readonly claimedBy: { readonly runId: string | null; readonly attempt: number | null } | undefined
   readonly createdAt: number
@@ -205,6 +244,8 @@ export const initial: ThreadState = {
   closedWaits: AppendMap.of(),
   capabilities: new Map(),
   imported: undefined,
+  foreign: undefined,
+  reservation: undefined,
 }
 
 /** A wait of any status. */

@@ -11,6 +11,7 @@ export {
   findThread,
   listThreads,
   listWaits,
+  pendingOfProvider,
   type ThreadFilter,
   type WaitFilter,
   waitByExternalId,

@@ -103,6 +103,23 @@ export function listWaits(sql: Sql, filter: WaitFilter = {}): WaitRow[] {
   return sql.all<WaitRow>(`SELECT * FROM waits ${where.text()} ORDER BY id LIMIT ?`, ...where.values, filter.limit ?? 100)
 }
 
+/**
+ * Pending waits of a provider in byte order of their ids, one indexed read (continuation spec §6).
+ * @param o.after the last id of the page before; it need not exist any more
+ */
+export const pendingOfProvider = (
+  sql: Sql,
+  o: { application: string; provider: string; after: string | null; limit: number },
+): WaitRow[] =>
+  sql.all<WaitRow>(
+    `SELECT * FROM waits WHERE application = ? AND provider = ? AND status = 'pending' AND continuation_id > ?
+     ORDER BY continuation_id LIMIT ?`,
+    o.application,
+    o.provider,
+    o.after ?? '',
+    o.limit,
+  )
+
 /** Where a wait of any status stands. */
 export const waitPlace = (sql: Sql, continuationId: string): Pick<WaitRow, 'stream' | 'continuation_id'> | undefined =>
   sql.get('SELECT stream, continuation_id FROM waits WHERE continuation_id = ?', continuationId)

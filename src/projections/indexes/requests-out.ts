@@ -34,7 +34,8 @@ const ENDS = new Set(['continuation.cancelled/1', 'continuation.expired/1', 'con
 export function requestOf(stream: StreamKey, { event, after: { state } }: Step): RequestRecord | undefined {
   const id = event && continuationId(event)
   const wait = id === undefined ? undefined : findWait(state, id)
-  if (!event || !wait?.ready || !state.identity) return undefined
+  // A foreign host submits its own jobs.
+  if (!event || !wait?.ready || state.identity?.kind !== 'harness') return undefined
   const ends = ENDS.has(event.type)
   if (!ends && (event.type !== 'continuation.armed/1' || wait.status !== 'pending')) return undefined
   try {

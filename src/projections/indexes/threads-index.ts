@@ -29,6 +29,7 @@ export function threadsIndex(folds: Folds = new Folds()): Projector {
 type Standing = Pick<ThreadRow, 'id' | 'version' | 'last_end' | 'updated_at' | 'application'>
 
 function write(tx: ProjectorTx, thread: ThreadSteps): void {
+  if (thread.after.state.reservation) return
   const old = tx.get<Standing>(
     'SELECT id, version, last_end, updated_at, application FROM threads WHERE stream = ?',
     thread.stream,

@@ -1,3 +1,4 @@
+import { canonicalJson } from '../../base/index.ts'
 import type { SqlValue } from '../../log/index.ts'
 import type { ThreadIdentity, Wait, WaitStatus } from '../state.ts'
 
@@ -27,6 +28,9 @@ export interface WaitRow {
   readonly invocation_id: string
   readonly proposal_digest: string
   readonly deadline: number | null
+  /** Where a foreign host goes on, and what its run may do, as JSON. Null for waits of threadlog's own runs. */
+  readonly resume: string | null
+  readonly grants: string | null
   /** Id and submitted digest of the result that answered it. */
   readonly result_id: string | null
   readonly digest: string | null
@@ -63,6 +67,8 @@ CREATE TABLE IF NOT EXISTS waits(
   invocation_id TEXT NOT NULL,
   proposal_digest TEXT NOT NULL,
   deadline INTEGER,
+  resume TEXT,
+  grants TEXT,
   result_id TEXT,
   digest TEXT,
   created_at INTEGER NOT NULL,
@@ -70,6 +76,7 @@ CREATE TABLE IF NOT EXISTS waits(
 );
 CREATE INDEX IF NOT EXISTS waits_external ON waits(application, provider, external_id_key, id);
 CREATE INDEX IF NOT EXISTS waits_pending ON waits(application) WHERE status = 'pending';
+CREATE INDEX IF NOT EXISTS waits_provider ON waits(application, provider, continuation_id) WHERE status = 'pending';
 CREATE INDEX IF NOT EXISTS waits_thread ON waits(stream);
 CREATE INDEX IF NOT EXISTS waits_due ON waits(deadline, id) WHERE status = 'pending' AND deadline IS NOT NULL;
 `
@@ -77,7 +84,7 @@ CREATE INDEX IF NOT EXISTS waits_due ON waits(deadline, id) WHERE status = 'pend
 const created = [
   ...(['continuation_id', 'stream', 'application', 'user', 'thread', 'provider', 'capability', 'schema_id'] as const),
   ...(['external_id', 'external_id_key', 'kind', 'tool_name', 'call_id', 'run_id', 'invocation_id'] as const),
-  ...(['proposal_digest', 'deadline', 'created_at'] as const),
+  ...(['proposal_digest', 'deadline', 'resume', 'grants', 'created_at'] as const),
 ]
 const moving = ['status', 'ready', 'revision', 'result_id', 'digest', 'updated_at'] as const
 const columns = [...created, ...moving]
@@ -114,6 +121,8 @@ export function waitRow(identity: ThreadIdentity, wait: Wait): Omit<WaitRow, 'id
     invocation_id: wait.invocationId,
     proposal_digest: wait.item.proposal_digest,
     deadline: wait.item.deadline,
+    resume: wait.resume && canonicalJson(wait.resume.value),
+    grants: wait.grants && canonicalJson(wait.grants.value),
     result_id: wait.outcome?.resultId ?? null,
     digest: wait.outcome?.digest ?? null,
     created_at: wait.createdAt,

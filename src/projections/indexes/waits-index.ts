@@ -9,7 +9,7 @@ import { UPSERT_WAIT, WAITS, waitRow, waitValues } from './wait-row.ts'
 export function waitsIndex(folds: Folds = new Folds()): Projector {
   return {
     name: 'waits',
-    version: 1,
+    version: 2,
     schema: SNAPSHOTS + WAITS,
     drop: 'DROP TABLE IF EXISTS waits;',
     apply(tx, events) {
@@ -22,6 +22,9 @@ function write(tx: ProjectorTx, thread: ThreadSteps): void {
   const { identity } = thread.after.state
   if (!identity) return
   if (thread.refolded) tx.run('DELETE FROM waits WHERE stream = ?', thread.stream)
+  for (const { event } of thread.steps)
+    if (event?.type === 'invocation.deleted/1')
+      tx.run('DELETE FROM waits WHERE stream = ? AND run_id = ?', thread.stream, event.data.run_id)
   for (const wait of thread.refolded ? allWaits(thread) : touchedWaits(thread))
     tx.run(UPSERT_WAIT, ...waitValues(waitRow(identity, wait)))
 }

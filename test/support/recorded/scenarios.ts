@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Payload } from '../../../src/base/index.ts'
-import { defineTool, externalTool, type Threadlog, type Wait } from '../../../src/index.ts'
+import { ContinuationFailure, defineTool, externalTool, type Threadlog, type Wait } from '../../../src/index.ts'
 import { agentOf, calls, says } from '../agents.ts'
 import { call, importedState, opened } from '../thread-drafts.ts'
 import type { Stage } from './stage.ts'
@@ -234,8 +234,39 @@ const imported: Scenario = async (stage) => {
   await threads.run(agentOf([says('Where were we?')], []), { thread, input: 'Go on.' })
 }
 
+/** A host with its own loop: what it waits for, finishes, gives up and deletes; and what it takes from a session that died. */
+const foreign: Scenario = async (stage) => {
+  const threads = await stage.process()
+  const store = threads.continuationStore()
+  const own = { userId: 'default', sessionId: stage.thread, runId: 'run-1' }
+  const scope = { applicationId: 'recorded', ...own }
+  const jobs = threads.continuations('jobs')
+  const wait = { capability: 'job.run', schemaId: 'job/v1' }
+  await store.beginRun({ scope, framework: 'langgraph' })
+  await store.putCheckpoint({ scope, checkpointId: 'c1', payload: { step: 1 } })
+  const done = await jobs.suspend({ ...own, ...wait, externalId: 'job-1' })
+  await stage.later()
+  const { continuationId } = await jobs.arm(done)
+  await jobs.complete({ ...own, externalId: 'job-1', schemaId: 'job/v1', result: { ok: true }, validate: (value) => value })
+  await jobs.claim({ ...own, continuationId, expectedRevision: 2 })
+  const failing = await jobs.suspend({ ...own, ...wait, externalId: 'job-2' })
+  await jobs.cancel({ record: failing, failure: new ContinuationFailure({ code: 'user_cancelled' }) })
+  await store.deleteRun(scope)
+  const data = { reservation: stage.stream, generation: 1 }
+  await stage.append(threads, { type: 'reservation.withdrawn/1', data })
+}
+
+/** Something unique, taken and given back. */
+const reservation: Scenario = async (stage) => {
+  const threads = await stage.process()
+  const holder = { application_id: 'recorded', user_id: 'default', thread_id: stage.thread, id: 'run-1' }
+  await stage.append(threads, { type: 'reservation.taken/1', data: { kind: 'run_id', generation: 1, holder } })
+  await stage.append(threads, { type: 'reservation.released/1', data: { generation: 1 } })
+}
+
 /** By name of the file. */
 export const scenarios: Readonly<Record<string, Scenario>> = {
   ...{ text, tools, suspension, denial, override, cancel, failure, recovery, revisions, quarantine, expiry, imported },
+  ...{ foreign, reservation },
   'external-failure': externalFailure,
 }

@@ -1,0 +1,174 @@
+import { isThreadlogError, type JsonValue, systemIds } from '../base/index.ts'
+import { invalidArgument, jsonValue, nonBlank } from './model/arguments.ts'
+import { ContinuationConflictError, ContinuationValidationError } from './model/errors.ts'
+import { ContinuationFailure } from './model/failure.ts'
+import type { PrincipalGrantSnapshot } from './model/grants.ts'
+import { ContinuationRecord, type ProviderPendingContinuation } from './model/record.ts'
+import type { ResumeArtifact } from './model/resume.ts'
+import { RunScope } from './model/scope.ts'
+import { checkArgument, externalIdSchema, nameSchema } from './names.ts'
+import type { ContinuationStore } from './store/store.ts'
+
+/** The run of a wait; the application is the provider's own. */
+export interface RunOf {
+  userId: string
+  sessionId: string
+  runId: string
+}
+
+/** Checks an untrusted result. What it returns, or what that resolves to, is what is stored; a throw refuses. It may run many times. */
+export type ContinuationValidator = (value: unknown) => unknown
+
+/**
+ * The waits of one provider in one application (continuation spec §2.1): a job system, a payment provider, a person's inbox. Arguments are
+ * checked before the store is asked; every method throws `invalid_argument` for those that cannot be meant.
+ */
+export class ContinuationProvider {
+  readonly name: string
+  readonly applicationId: string
+  readonly #store: ContinuationStore
+  readonly #newId: () => string
+
+  /** @param o.newId makes continuation ids; default 24 random bytes as base64url */
+  constructor(o: { store: ContinuationStore; applicationId: string; provider: string; newId?: () => string }) {
+    this.applicationId = nonBlank(o.applicationId, 'applicationId')
+    this.name = checkArgument(nameSchema, o.provider, 'provider')
+    this.#store = o.store
+    this.#newId = o.newId ?? (() => systemIds.continuation())
+  }
+
+  /** A new wait of a running run, which waits for it from here on. @throws ContinuationConflictError */
+  async suspend(
+    o: RunOf & {
+      externalId: string
+      capability: string
+      schemaId: string
+      resume?: ResumeArtifact | null
+      principalGrants?: PrincipalGrantSnapshot | null
+    },
+  ): Promise<ContinuationRecord> {
+    const externalId = checkArgument(externalIdSchema, o.externalId, 'externalId')
+    const { userId, sessionId, runId, capability, schemaId, resume = null, principalGrants = null } = o
+    const record = new ContinuationRecord({
+      continuationId: this.#newId(),
+      ...{ applicationId: this.applicationId, userId, sessionId, runId },
+      provider: this.name,
+      ...{ capability, schemaId, resume, principalGrants },
+    })
+    return this.#store.suspendContinuation({ record, externalId, fresh: true })
+  }
+
+  /** The wait with this external id, in any status and of any run. */
+  async lookup(o: { externalId: string }): Promise<ProviderPendingContinuation | null> {
+    const externalId = checkArgument(externalIdSchema, o.externalId, 'externalId')
+    return this.#store.getContinuationByExternalId({ applicationId: this.applicationId, provider: this.name, externalId })
+  }
+
+  /** A wait of a run, in any status and of any provider. */
+  async get(o: RunOf & { continuationId: string }): Promise<ContinuationRecord | null> {
+    return this.#store.getContinuation({ scope: this.#scope(o), continuationId: o.continuationId })
+  }
+
+  /** A wait of a run, of this provider, in any status, with its external id. */
+  async getPending(o: RunOf & { continuationId: string }): Promise<ProviderPendingContinuation | null> {
+    const { continuationId } = o
+    return this.#store.getProviderContinuation({ scope: this.#scope(o), provider: this.name, continuationId })
+  }
+
+  /**
+   * Pending waits in byte order of their ids, which is no order of time: what is suspended below the cursor meanwhile is found by the next
+   * sweep. The end is a page shorter than `limit`.
+   * @param o.after the last id of the page before
+   * @param o.limit 1 to 1000, default 100
+   */
+  async listPending(o: { after?: string | null; limit?: number } = {}): Promise<ProviderPendingContinuation[]> {
+    const { after = null, limit = 100 } = o
+    if (after !== null) nonBlank(after, 'after')
+    if (!Number.isSafeInteger(limit) || limit < 1 || limit > 1000) throw invalidArgument('limit', 'a whole number from 1 to 1000')
+    return this.#store.listPendingContinuations({ applicationId: this.applicationId, provider: this.name, after, limit })
+  }
+
+  /**
+   * Resolves a wait with a result, once `validate` has accepted it.
+   * @throws ContinuationValidationError refused by `validate`, or not JSON; the wait is untouched · ContinuationConflictError
+   */
+  async complete(
+    o: RunOf & { externalId: string; schemaId: string; result: unknown; validate: ContinuationValidator },
+  ): Promise<ContinuationRecord> {
+    const submitted = jsonOrNone(o.result)
+    const result = await validated(o.validate, o.result)
+    const externalId = checkArgument(externalIdSchema, o.externalId, 'externalId')
+    const { schemaId } = o
+    const resolution = { scope: this.#scope(o), provider: this.name, externalId, schemaId, result }
+    return this.#store.resolveContinuation(submitted === undefined ? resolution : { ...resolution, submitted })
+  }
+
+  /** Resolves a wait with a failure. @throws ContinuationValidationError, ContinuationConflictError */
+  async fail(o: RunOf & { externalId: string; schemaId: string; failure: ContinuationFailure }): Promise<ContinuationRecord> {
+    const failure = checkFailure(o.failure)
+    const externalId = checkArgument(externalIdSchema, o.externalId, 'externalId')
+    const { schemaId } = o
+    return this.#store.resolveContinuation({ scope: this.#scope(o), provider: this.name, externalId, schemaId, failure })
+  }
+
+  /** Takes the outcome of a resolved, armed wait; its run goes on. One claim succeeds. @throws ContinuationConflictError */
+  async claim(o: RunOf & { continuationId: string; expectedRevision: number }): Promise<ContinuationRecord> {
+    const { continuationId, expectedRevision } = o
+    if (!Number.isSafeInteger(expectedRevision) || expectedRevision < 1)
+      throw invalidArgument('expectedRevision', 'a whole number from 1')
+    return this.#store.claimContinuation({ scope: this.#scope(o), provider: this.name, continuationId, expectedRevision })
+  }
+
+  /** Says that the run can go on from its checkpoint. @throws ContinuationConflictError */
+  async arm(record: ContinuationRecord): Promise<ContinuationRecord> {
+    return this.#store.armContinuation(this.#own(record))
+  }
+
+  /** Ends a pending wait and its run. @throws ContinuationValidationError, ContinuationConflictError */
+  async cancel(o: { record: ContinuationRecord; failure: ContinuationFailure }): Promise<ContinuationRecord> {
+    const at = this.#own(o.record)
+    return this.#store.cancelContinuation({ ...at, failure: checkFailure(o.failure) })
+  }
+
+  #own(record: ContinuationRecord) {
+    if (record.applicationId !== this.applicationId || record.provider !== this.name)
+      throw new ContinuationConflictError('other_provider')
+    const { scope, provider, continuationId, revision: expectedRevision } = record
+    return { scope, provider, continuationId, expectedRevision }
+  }
+
+  #scope({ userId, sessionId, runId }: RunOf): RunScope {
+    return new RunScope({ applicationId: this.applicationId, userId, sessionId, runId })
+  }
+}
+
+async function validated(validate: ContinuationValidator, value: unknown): Promise<JsonValue> {
+  if (typeof validate !== 'function') throw new ContinuationValidationError({ path: 'validate', expected: 'a function' })
+  let accepted: unknown
+  try {
+    accepted = await validate(value)
+  } catch {
+    // The validator's own words may quote the value.
+    throw new ContinuationValidationError({ path: 'result', expected: 'what the validator accepts' })
+  }
+  try {
+    return jsonValue(accepted ?? null)
+  } catch (error) {
+    if (!isThreadlogError(error, 'invalid_argument')) throw error
+    throw new ContinuationValidationError({ path: `result${(error.path ?? '$').slice(1)}`, expected: error.expected ?? 'JSON' })
+  }
+}
+
+/** What was submitted, where it is JSON. */
+function jsonOrNone(value: unknown): JsonValue | undefined {
+  try {
+    return jsonValue(value ?? null)
+  } catch {
+    return undefined
+  }
+}
+
+function checkFailure(failure: unknown): ContinuationFailure {
+  if (failure instanceof ContinuationFailure) return failure
+  throw new ContinuationValidationError({ path: 'failure', expected: 'a ContinuationFailure' })
+}

@@ -1,0 +1,71 @@
+import type { JsonValue } from '../../base/index.ts'
+import type { ContinuationFailure } from '../model/failure.ts'
+import type { ContinuationRecord, ProviderPendingContinuation } from '../model/record.ts'
+import type { RunScope, RunScopeFields } from '../model/scope.ts'
+
+/** One wait, as the operations that change it name it. */
+export interface WaitAt {
+  scope: RunScope | RunScopeFields
+  provider: string
+  continuationId: string
+  expectedRevision: number
+}
+
+/**
+ * Where continuations are kept: nine operations, all or nothing each (continuation spec §7.6). Anything with these methods will do. Each
+ * refuses by `ContinuationConflictError`, wrong arguments by `invalid_argument`.
+ */
+export interface ContinuationStore {
+  /** A new wait: pending, not ready, revision 0; its run goes from running to waiting. `fresh`: the id is random, nobody else can have it. */
+  suspendContinuation(o: { record: ContinuationRecord; externalId: string; fresh?: boolean }): Promise<ContinuationRecord>
+  getContinuation(o: { scope: RunScope | RunScopeFields; continuationId: string }): Promise<ContinuationRecord | null>
+  getProviderContinuation(o: {
+    scope: RunScope | RunScopeFields
+    provider: string
+    continuationId: string
+  }): Promise<ProviderPendingContinuation | null>
+  getContinuationByExternalId(o: {
+    applicationId: string
+    provider: string
+    externalId: string
+  }): Promise<ProviderPendingContinuation | null>
+  /** Pending ones in byte order of their ids, behind `after`. */
+  listPendingContinuations(o: {
+    applicationId: string
+    provider: string
+    after?: string | null
+    limit?: number
+  }): Promise<ProviderPendingContinuation[]>
+  /** Completes, or fails with `failure`; `ready` stays as it is. */
+  resolveContinuation(o: {
+    scope: RunScope | RunScopeFields
+    provider: string
+    externalId: string
+    schemaId: string
+    result?: unknown
+    failure?: ContinuationFailure | null
+    /** Digest of what was submitted, if that is not `result`. */
+    submitted?: JsonValue
+  }): Promise<ContinuationRecord>
+  claimContinuation(o: WaitAt): Promise<ContinuationRecord>
+  armContinuation(o: WaitAt): Promise<ContinuationRecord>
+  cancelContinuation(o: WaitAt & { failure: ContinuationFailure }): Promise<ContinuationRecord>
+}
+
+const METHODS = [
+  'suspendContinuation',
+  'getContinuation',
+  'getProviderContinuation',
+  'getContinuationByExternalId',
+  'listPendingContinuations',
+  'resolveContinuation',
+  'claimContinuation',
+  'armContinuation',
+  'cancelContinuation',
+] as const
+
+/** True for anything that has the nine operations. */
+export const isContinuationStore = (value: unknown): value is ContinuationStore =>
+  typeof value === 'object' &&
+  value !== null &&
+  METHODS.every((name) => typeof (value as Record<string, unknown>)[name] === 'function')

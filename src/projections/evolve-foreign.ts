@@ -1,0 +1,169 @@
+import { Payload } from '../base/index.ts'
+import { type EventType, type LogEvent, ZERO_HASH } from '../events/index.ts'
+import type { ForeignRun, ForeignSession, ThreadState, Wait } from './state.ts'
+import { known, unfoldable } from './unfoldable.ts'
+
+type Of<T extends EventType> = LogEvent<T>
+
+/** The events of a foreign host's session: its runs, and its waits one by one (continuation spec §1.7, §2.2). */
+export function evolveForeign(state: ThreadState, event: LogEvent): ThreadState {
+  switch (event.type) {
+    case 'invocation.begun/1':
+      return begun(state, event)
+    case 'invocation.transitioned/1':
+      return transitioned(state, event)
+    case 'invocation.checkpoint-written/1':
+      return checkpoint(state, event)
+    case 'invocation.deleted/1':
+      return deleted(state, event)
+    case 'continuation.suspended/1':
+      return suspended(state, event)
+    case 'continuation.armed/1':
+      return wait(state, event, ['pending', 'completed', 'failed', 'cancelled'], () => ({ ready: true }))
+    case 'continuation.completed/1': {
+      const { result_id: resultId, digest, source, value } = event.data
+      const outcome = { resultId, digest, source, value, failure: null }
+      return wait(state, event, ['pending'], () => ({ status: 'completed', outcome }))
+    }
+    case 'continuation.failed/1': {
+      const { result_id: resultId, digest, source, failure } = event.data
+      const outcome = { resultId, digest, source, value: null, failure }
+      return wait(state, event, ['pending'], () => ({ status: 'failed', outcome }))
+    }
+    case 'continuation.claimed/1':
+      return wait(state, event, ['completed', 'failed'], ({ runId }) => ({
+        status: 'claimed',
+        claimedBy: { runId, attempt: null },
+      }))
+    case 'continuation.cancelled/1':
+      return wait(state, event, ['pending'], () => ({ status: 'cancelled', cancelledWith: event.data.failure ?? undefined }))
+    case 'continuation.expired/1':
+      return wait(state, event, ['pending'], () => ({ status: 'expired', cancelledWith: event.data.failure ?? undefined }))
+    default:
+      throw unfoldable(event, 'it has no place in the session of a foreign host.')
+  }
+}
+
+function session(state: ThreadState, event: LogEvent): ForeignSession {
+  if (!state.foreign) throw unfoldable(event, 'the session is not open.')
+  return state.foreign
+}
+
+function withRun(state: ThreadState, event: LogEvent, run: ForeignRun): ThreadState {
+  const foreign = session(state, event)
+  return { ...state, foreign: { ...foreign, runs: new Map(foreign.runs).set(run.runId, run) } }
+}
+
+function run(state: ThreadState, event: LogEvent & { data: { run_id: string } }): ForeignRun {
+  const found = session(state, event).runs.get(event.data.run_id)
+  if (!found) throw unfoldable(event, 'there is no such run.')
+  return found
+}
+
+/** The run of a session that is not over; there is at most one. */
+export const activeRun = (foreign: ForeignSession): ForeignRun | undefined =>
+  [...foreign.runs.values()].find(({ status }) => status === 'running' || status === 'waiting')
+
+function begun(state: ThreadState, event: Of<'invocation.begun/1'>): ThreadState {
+  const { run_id: runId, framework } = event.data
+  const foreign = session(state, event)
+  if (foreign.runs.has(runId) || activeRun(foreign)) throw unfoldable(event, 'a run of the session is not over.')
+  return withRun(state, event, {
+    runId,
+    framework,
+    status: 'running',
+    revision: 0,
+    pendingAction: null,
+    checkpoints: new Map(),
+    createdAt: event.time,
+    updatedAt: event.time,
+  })
+}
+
+function transitioned(state: ThreadState, event: Of<'invocation.transitioned/1'>): ThreadState {
+  const { revision, from, to, pending_action: action } = event.data
+  const before = run(state, event)
+  if (before.status !== known(event, from) || revision !== before.revision + 1)
+    throw unfoldable(event, `the run is ${before.status} at revision ${before.revision}.`)
+  const pendingAction = action && {
+    type: known(event, action.type),
+    actionId: action.action_id,
+    capability: action.capability,
+  }
+  return withRun(state, event, { ...before, status: known(event, to), revision, pendingAction, updatedAt: event.time })
+}
+
+function checkpoint(state: ThreadState, event: Of<'invocation.checkpoint-written/1'>): ThreadState {
+  const { namespace, checkpoint_id, revision, payload } = event.data
+  const before = run(state, event)
+  const checkpoints = new Map(before.checkpoints).set(`${namespace}\0${checkpoint_id}`, { revision, payload })
+  return withRun(state, event, { ...before, checkpoints })
+}
+
+function deleted(state: ThreadState, event: Of<'invocation.deleted/1'>): ThreadState {
+  const { runId } = run(state, event)
+  const foreign = session(state, event)
+  const runs = new Map(foreign.runs)
+  runs.delete(runId)
+  const waits = new Map([...state.waits].filter(([, candidate]) => candidate.runId !== runId))
+  return { ...state, foreign: { ...foreign, runs }, waits }
+}
+
+const NOTHING = Payload.of(null)
+const NO_FIELDS = Payload.of({})
+
+function suspended(state: ThreadState, event: Of<'continuation.suspended/1'>): ThreadState {
+  const d = event.data
+  const owner = event.run_id === null ? undefined : session(state, event).runs.get(event.run_id)
+  if (!owner) throw unfoldable(event, 'there is no such run.')
+  if (state.waits.has(d.continuation_id)) throw unfoldable(event, 'the wait exists.')
+  const created: Wait = {
+    id: d.continuation_id,
+    provider: d.provider,
+    capability: d.capability,
+    schemaId: d.schema_id,
+    externalId: d.external_id,
+    externalIdKey: d.external_id_key,
+    runId: owner.runId,
+    invocationId: owner.runId,
+    // A foreign host keeps its calls to itself; this is what lists show of one.
+    item: {
+      model_call_id: '',
+      target_call_id: '',
+      tool_name: d.capability,
+      tool: d.capability,
+      arguments: NOTHING,
+      kind: 'external',
+      continuation_id: d.continuation_id,
+      proposal_digest: ZERO_HASH,
+      metadata: NO_FIELDS,
+      deadline: null,
+    },
+    resume: d.resume,
+    grants: d.grants,
+    generation: d.generation,
+    status: 'pending',
+    ready: false,
+    revision: 0,
+    outcome: undefined,
+    claimedBy: undefined,
+    createdAt: event.time,
+    updatedAt: event.time,
+  }
+  return { ...state, waits: new Map(state.waits).set(created.id, created) }
+}
+
+type WaitEvent = LogEvent & { data: { continuation_id: string; revision: number } }
+
+function wait(
+  state: ThreadState,
+  event: WaitEvent,
+  from: readonly Wait['status'][],
+  change: (wait: Wait) => Partial<Wait>,
+): ThreadState {
+  const before = state.waits.get(event.data.continuation_id)
+  if (!before || !from.includes(before.status)) throw unfoldable(event, 'the wait is not in a state that allows it.')
+  if (event.data.revision !== before.revision + 1) throw unfoldable(event, `the wait is at revision ${before.revision}.`)
+  const after = { ...before, ...change(before), revision: event.data.revision, updatedAt: event.time }
+  return { ...state, waits: new Map(state.waits).set(after.id, after) }
+}

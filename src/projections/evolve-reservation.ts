@@ -1,0 +1,42 @@
+import type { EventType, LogEvent } from '../events/index.ts'
+import type { ThreadState } from './state.ts'
+import { known, unfoldable } from './unfoldable.ts'
+
+type Of<T extends EventType> = LogEvent<T>
+
+/** What is reserved, for whom; and, in the holder's thread, what was taken back (design §6). */
+export function evolveReservation(state: ThreadState, event: LogEvent): ThreadState {
+  switch (event.type) {
+    case 'reservation.taken/1':
+      return taken(state, event)
+    case 'reservation.released/1':
+      return released(state, event)
+    case 'reservation.withdrawn/1':
+      return withdrawn(state, event)
+    default:
+      throw unfoldable(event, 'this version has no rule for it.')
+  }
+}
+
+function taken(state: ThreadState, event: Of<'reservation.taken/1'>): ThreadState {
+  const { generation } = event.data
+  if (state.identity) throw unfoldable(event, 'a thread reserves nothing in its own stream.')
+  if (generation !== (state.reservation?.generation ?? 0) + 1) throw unfoldable(event, 'the generation does not follow.')
+  const { application_id: application, user_id: user, thread_id: thread, id } = event.data.holder
+  const kind = known(event, event.data.kind)
+  const holder = { application, user, thread, id }
+  return { ...state, reservation: { kind, status: 'taken', generation, holder, takenAt: event.time } }
+}
+
+function released(state: ThreadState, event: Of<'reservation.released/1'>): ThreadState {
+  const held = state.reservation
+  if (held?.status !== 'taken' || held.generation !== event.data.generation)
+    throw unfoldable(event, 'that generation is not taken.')
+  return { ...state, reservation: { ...held, status: 'released' } }
+}
+
+function withdrawn(state: ThreadState, event: Of<'reservation.withdrawn/1'>): ThreadState {
+  if (!state.foreign) throw unfoldable(event, 'the session belongs to no foreign host.')
+  const { reservation, generation } = event.data
+  return { ...state, foreign: { ...state.foreign, withdrawn: new Map(state.foreign.withdrawn).set(reservation, generation) } }
+}
