@@ -1,7 +1,6 @@
 /** The topics of one log by their short names (design §6 "Topics"). */
 export const TOPIC_NAMES = [
   'events',
-  'external-ids',
   'requests',
   'results',
   'receipts',
@@ -73,7 +72,6 @@ export const insyncReplicas = (copies: number): number => Math.max(1, copies - 1
 /** The settings of each topic. Replication and `min.insync.replicas` depend on the cluster and are checked apart. */
 export const SETTINGS: Readonly<Record<KafkaTopic, readonly Setting[]>> = {
   events: truth,
-  'external-ids': truth,
   requests: edge,
   results: edge,
   receipts: edge,
