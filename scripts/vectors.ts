@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util'
 import { casesOf } from '../test/support/vectors/index.ts'
 
 // npm run vectors -- DIR: runs every recorded case of a folder.
@@ -26,9 +27,6 @@ console.log(`${count.passed} passed, ${count.failed} failed, ${count.skipped} sk
 if (count.failed > 0 || count.passed + count.skipped === 0) process.exitCode = 1
 
 function oneLine(text: string): string {
-  const line = text
-    .replace(/\u001b\[[0-9;]*m/g, '')
-    .replace(/\s+/g, ' ')
-    .trim()
+  const line = stripVTControlCharacters(text).replace(/\s+/g, ' ').trim()
   return line.length > 200 ? `${line.slice(0, 200)}…` : line
 }

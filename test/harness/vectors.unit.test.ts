@@ -1,0 +1,20 @@
+import { fileURLToPath } from 'node:url'
+import { describe, it } from 'vitest'
+import { casesOf } from '../support/vectors/index.ts'
+
+// Recorded by running the original (test/vectors/harness). Run by hand: `npm run vectors -- test/vectors/harness`.
+
+/** Groups whose cases all pass, or are marked as the original's own. */
+const GROUPS = new Set([
+  ...['capability-state', 'deferred-value', 'fork', 'preflight', 'question-answer', 'remaining', 'result'],
+  ...['state-invalid', 'state-roundtrip', 'store', 'thread-id'],
+])
+
+for (const { group, cases } of casesOf(fileURLToPath(new URL('../vectors/harness', import.meta.url))))
+  describe.runIf(GROUPS.has(group))(group, () => {
+    for (const one of cases)
+      it(`${one.id}: ${one.title}`, async ({ skip }) => {
+        const skipped = await one.run()
+        if (skipped !== undefined) skip(skipped)
+      })
+  })
