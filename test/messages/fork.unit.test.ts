@@ -27,7 +27,7 @@ test('case 35: a fork onto its own thread is refused', () => {
 test('case 37: children that are nobody else get fresh threads, in the order of their ids', () => {
   const source = state({ children: { 'scout-00ff': scout, 'a-b-0001': child('a-b-0001', 'thr_d') }, more: 1 })
   const fork = source.fork({ threadId: 'thr_b', ids: countingIds() })
-  const { data } = fork.entry('a13n.subagents') as { data: { children: Record<string, JsonObject>; more: number } }
+  const { data } = fork.entry('a13n.subagents') as unknown as { data: { children: Record<string, JsonObject>; more: number } }
   expect(Object.entries(data.children).map(([id, one]) => [id, one['child_thread_id']])).toEqual([
     ['a-b-0001', `thread_${'1'.padStart(32, '0')}`],
     ['scout-00ff', `thread_${'2'.padStart(32, '0')}`],
