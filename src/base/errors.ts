@@ -1,6 +1,12 @@
 /** What the caller should do: try again, change the request, or look at the log before anything else. */
 export type Disposition = 'retry' | 'reject' | 'fatal'
 
+/** What an error is about, where the state format's library has a class for it: a run, a state, the definition of an agent, cleaning up. */
+export type ErrorKind = 'RunError' | 'StateError' | 'DefinitionError' | 'RunCleanupError'
+
+/** What may help: nothing, a new run, or a change of what the run depends on. */
+export type RetryHint = 'none' | 'new_run' | 'dependency_change'
+
 /** Everything a {@link ThreadlogError} carries beside its code. No field may hold payload text (design §10). */
 export interface ErrorInfo {
   disposition: Disposition
@@ -12,6 +18,9 @@ export interface ErrorInfo {
   expected?: string
   /** What to do about it. */
   hint?: string
+  kind?: ErrorKind
+  /** Of an error with a `kind`; default `none`. */
+  retryHint?: RetryHint
   /** Structured facts: ids, counts, limits, positions. */
   details?: Record<string, string | number | boolean | null | readonly string[]>
   cause?: unknown
@@ -27,6 +36,8 @@ export class ThreadlogError extends Error {
   readonly path?: string
   readonly expected?: string
   readonly hint?: string
+  readonly kind?: ErrorKind
+  readonly retryHint?: RetryHint
   readonly details: Readonly<NonNullable<ErrorInfo['details']>>
 
   constructor(code: string, info: ErrorInfo) {
@@ -36,6 +47,10 @@ export class ThreadlogError extends Error {
     this.path = info.path
     this.expected = info.expected
     this.hint = info.hint
+    if (info.kind !== undefined) {
+      this.kind = info.kind
+      this.retryHint = info.retryHint ?? 'none'
+    }
     this.details = info.details ?? {}
     Object.defineProperty(this, MARK, { value: true, enumerable: false })
   }

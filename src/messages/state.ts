@@ -10,8 +10,10 @@ import {
   reject,
   setOwn,
   systemClock,
+  systemIds,
   toJson,
 } from '../base/index.ts'
+import { forkChildren } from './children.ts'
 import { parseMessages } from './codec.ts'
 import { inside, invalid, optional, type Reader, required, type Where } from './shape.ts'
 import type { CapabilityEntry, EnvironmentState, StoredRef } from './state-shape.ts'
@@ -77,6 +79,33 @@ export class HarnessState {
   /** The state of a new thread, with a generated id unless one is given. @throws ThreadlogError `thread_id_invalid` */
   static new(o: { threadId?: string; ids: Pick<Ids, 'thread'> }): HarnessState {
     return HarnessState.of({ threadId: o.threadId ?? o.ids.thread() })
+  }
+
+  /**
+   * A copy under another thread id, to go on from the same history (state spec §1.6): messages with their open calls, capability state, references
+   * and unknown fields are copied; environments are left behind; retained children get threads of their own.
+   * @param o.threadId default: a new one
+   * @throws ThreadlogError `thread_id_invalid`; `state_fork_same_thread`; `capability_state_version_unsupported`, `capability_state_invalid` for
+   *   a registry of children that this version does not know
+   */
+  fork(o: { threadId?: string; ids?: Pick<Ids, 'thread'> } = {}): HarnessState {
+    const { ids = systemIds } = o
+    const threadId = checkThreadId(o.threadId ?? ids.thread())
+    if (threadId === this.threadId)
+      throw reject('state_fork_same_thread', 'A fork needs a thread id of its own.', { path: 'threadId' })
+    const entries = forkChildren(this.entries, ids)
+    const { schema_version, refs, message_history } = this.#json
+    return new HarnessState(
+      structuredClone({
+        schema_version,
+        thread_id: threadId,
+        agent_context_state: { entries },
+        refs,
+        ...pickUnknown(this.#json),
+        message_history,
+        environment_states: {},
+      }) as unknown as JsonObject,
+    )
   }
 
   get messageHistory(): Message[] {

@@ -1,13 +1,5 @@
 /** The topics of one log by their short names (design §6 "Topics"). */
-export const TOPIC_NAMES = [
-  'events',
-  'requests',
-  'results',
-  'receipts',
-  'checkpoints',
-  'content',
-  'commands',
-] as const
+export const TOPIC_NAMES = ['events', 'requests', 'results', 'receipts', 'checkpoints', 'content', 'commands'] as const
 export type KafkaTopic = (typeof TOPIC_NAMES)[number]
 
 export const DEFAULT_PREFIX = 'threadlog'

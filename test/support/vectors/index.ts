@@ -1,0 +1,56 @@
+import { AssertionError } from 'node:assert/strict'
+import { isThreadlogError } from '../../../src/base/index.ts'
+import { openStore, runVector as runContinuation } from './continuation/index.ts'
+import { type VectorFile, vectorFiles } from './files.ts'
+import { pure } from './harness/pure.ts'
+import { run } from './harness/run.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: recorded JSON of many shapes
+type Any = any
+
+/** One recorded case. Resolves with why it is skipped, or with nothing when it passed. */
+export interface Case {
+  id: string
+  /** What is tested, after the numbers of the cases of the written specification. */
+  title: string
+  run(): Promise<string | undefined>
+}
+
+const MARKS = ['quirk', 'library_specific', 'python_specific'] as const
+
+/** The cases of every vector file of a folder, whatever its format. */
+export function casesOf(folder: string): { group: string; cases: Case[] }[] {
+  return vectorFiles(folder).map((file) => {
+    const kindOf = KINDS[file.format] ?? unknownFormat
+    const cases = file.vectors.map((vector) => ({ id: vector.id, title: titleOf(vector), run: () => kindOf(vector, file) }))
+    return { group: file.group, cases }
+  })
+}
+
+async function unknownFormat(_vector: Any, { format }: VectorFile): Promise<never> {
+  throw new Error(`no runner for files of the format ${format}`)
+}
+
+const titleOf = ({ title, spec_case = [] }: Any): string =>
+  spec_case.length > 0 ? `case ${spec_case.join(', ')}: ${title}` : title
+
+const KINDS: Readonly<Record<string, (vector: Any, file: Any) => Promise<string | undefined>>> = {
+  'harness-vectors/1': harness,
+  'continuation-vectors/1': (vector, file) =>
+    runContinuation(vector, file.fixture ?? { scopes: {}, providers: {}, resumes: {} }, () => openStore('memory')),
+}
+
+async function harness(vector: Any): Promise<string | undefined> {
+  const kind = pure[vector.kind] ?? run[vector.kind]
+  if (!kind) throw new Error(`no runner for ${vector.kind}`)
+  try {
+    await kind(vector)
+    return undefined
+  } catch (error) {
+    // A vector with a mark may differ; no vector may break the language.
+    const differs = error instanceof AssertionError || isThreadlogError(error)
+    const mark = MARKS.find((name) => vector[name])
+    if (mark === undefined || !differs) throw error
+    return mark === 'quirk' ? vector.quirk : mark.replace('_', ' ')
+  }
+}
