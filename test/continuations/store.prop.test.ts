@@ -5,7 +5,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { openThreadlog } from '../../src/index.ts'
 import { openLog } from '../../src/log/index.ts'
-import { hastyClock, Play, type Step, type Store } from '../support/continuation-play.ts'
+import { hastyClock, Play, type Store } from '../support/continuation-play.ts'
+import type { Step } from '../support/continuation-steps.ts'
 
 // S11: random operations on replicas of one store, alone and at once, answer as the reference model answers, and leave what it leaves.
 
