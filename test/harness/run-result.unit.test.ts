@@ -35,7 +35,7 @@ test('case 42: what a result shows is detached from what it holds and from what 
   })
   details.limit.push(2)
   expect(failed.failure?.details).toEqual({ limit: [1] })
-  expect(() => (failed.failure?.details['limit'] as unknown as number[]).push(3)).toThrow(TypeError)
+  expect(() => (failed.failure!.details['limit'] as number[]).push(3)).toThrow(TypeError)
   const output = { list: [1] }
   const result = new RunResult({ ...fields, output })
   output.list.push(2)
