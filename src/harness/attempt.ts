@@ -296,7 +296,7 @@ function fitting(finished: readonly { executed: Executed }[]): number {
 type Failed = Omit<Extract<ModelOutcome, { kind: 'failed' }>, 'code' | 'partial'> & { code: string; partial?: Payload }
 type Outcome = { kind: 'response'; message: Payload; usage: Payload } | Failed | { kind: 'cancelled'; partial?: Payload }
 
-/** A response above the payload limit, or with more calls than a commit can settle, cannot be stored yet (R17): it is a failed request. */
+/** A response above the payload limit, or with more calls than a commit can settle, cannot be stored (R17): it is a failed request. */
 function limited(outcome: ModelOutcome): Outcome {
   if (outcome.kind !== 'response') {
     const { partial, ...rest } = outcome
