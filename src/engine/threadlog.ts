@@ -21,6 +21,7 @@ import {
   LogContinuationStore,
   type Receipt,
   receiptRecord,
+  receiptSubject,
   type Submission,
   type SubmitContext,
   type SubmitDeps,
@@ -223,7 +224,7 @@ export class Threadlog implements AsyncDisposable {
   }
 
   async #published(receipt: Receipt): Promise<Receipt> {
-    const key = receipt.continuation_id ?? receipt.external_id ?? ''
+    const key = receiptSubject(receipt) ?? ''
     await this.backend.topics.publish('receipts', [receiptRecord(key, receipt, this.#clock.now())])
     return receipt
   }
