@@ -1,3 +1,4 @@
+import { frozenCopy } from '../base/index.ts'
 import type { ThreadKey } from '../events/index.ts'
 import { type Wait as FoldedWait, findWait, type RunEnd, type ThreadState } from '../projections/index.ts'
 import type { RunResult, Wait } from './types.ts'
@@ -9,7 +10,7 @@ export const publicWait = (key: ThreadKey, wait: FoldedWait): Wait => ({
   kind: wait.item.kind as Wait['kind'],
   provider: wait.provider,
   tool: wait.item.tool_name,
-  arguments: wait.item.arguments.value,
+  arguments: structuredClone(wait.item.arguments.value),
   status: wait.status,
   schemaId: wait.schemaId,
   externalId: wait.externalId,
@@ -33,7 +34,7 @@ export function runResult(state: ThreadState, end: RunEnd): RunResult {
     runId: end.runId,
     invocationId: end.invocationId,
     version: end.version,
-    output: end.output?.value ?? null,
+    output: frozenCopy(end.output?.value ?? null),
     failure: end.failure,
     waits: waitIds.flatMap((id) => findWait(state, id) ?? []).map((wait) => publicWait(key, wait)),
   }
