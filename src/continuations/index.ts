@@ -55,6 +55,7 @@ export {
   type Receipt,
   receiptRecord,
   receiptSchema,
+  receiptSubject,
   type Submitted,
 } from './receipt.ts'
 export {
@@ -73,6 +74,7 @@ export {
 export { apiSource, sourceText, topicSource } from './source.ts'
 export { type HostWaits, LogContinuationStore } from './store/log-store.ts'
 export { type ContinuationStore, isContinuationStore } from './store/store.ts'
+export { type SweepOptions, type Swept, sweepContinuations } from './store/sweep.ts'
 export {
   type Located,
   locate,
