@@ -133,7 +133,7 @@ class Attempt {
         return undefined
       }
       plan = this.#follow(built, continuationIds)
-      return { drafts: plan.proposal.drafts, context: plan.proposal.context }
+      return plan.proposal
     }
     const commit = () => store.commit(stream, decide, Number.POSITIVE_INFINITY)
     try {
@@ -160,10 +160,7 @@ class Attempt {
   /** True once the thread says that the run ended so, or cannot be resumed by this agent. */
   async #giveUp(error: unknown): Promise<boolean> {
     const { store, stream } = this.#o
-    const decide = (state: ThreadState) => {
-      const end = giveUp(Proposal.on(state, this.#context()), this.#o, error)
-      return end && { drafts: end.drafts, context: end.context }
-    }
+    const decide = (state: ThreadState) => giveUp(Proposal.on(state, this.#context()), this.#o, error)
     const { state, commit } = await store.commit(stream, decide)
     this.#state = state
     return commit !== undefined
@@ -245,7 +242,14 @@ class Attempt {
   async #askModel(): Promise<Next> {
     const state = this.#state as ThreadState
     if (this.#closing.signal.aborted) return 'stopped'
-    const outcome = limited(await this.#request(state))
+    let outcome: Outcome
+    try {
+      outcome = limited(await this.#request(state))
+    } catch (error) {
+      // A message that cannot be loaded now will not be loaded by the next attempt either.
+      if (isThreadlogError(error, 'content_missing', 'content_corrupt') && (await this.#giveUp(error))) return 'ended'
+      throw error
+    }
     if (outcome.kind === 'response')
       return this.#commit((proposal) => proposal.add(responded(proposal, outcome.message, outcome.usage)))
     if (outcome.kind === 'cancelled') {

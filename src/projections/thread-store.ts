@@ -3,12 +3,14 @@ import {
   type Commit,
   type EncodedEvent,
   type EventDraft,
+  type EventHash,
   encodeCommit,
   INLINE_PAYLOAD,
   payloadsOf,
   type StreamKey,
 } from '../events/index.ts'
 import { bindContent, type LogBackend, type RecordedEvent } from '../log/index.ts'
+
 import { asksForRefold, type Folded, foldRecord, foldStream } from './fold.ts'
 import type { Folds } from './indexes/index.ts'
 import type { DecisionContext } from './proposal.ts'
@@ -19,6 +21,8 @@ import type { ThreadState } from './state.ts'
 export interface Decision {
   readonly drafts: readonly EventDraft[]
   readonly context: DecisionContext
+  /** The state behind each draft, if it is known: see {@link Proposal}. It is not folded again then. */
+  readonly states?: readonly ThreadState[] | undefined
 }
 
 /** A decision and where it stands now. `commit` is undefined when there was nothing to do. */
@@ -144,7 +148,7 @@ export class ThreadStore {
         if (large.length > 0) await this.#keep(large)
         const commit = this.#encode(stream, folded, decision)
         if (large.length > 0) for (const { event } of commit.records) bindContent(this.backend.tables, event)
-        this.#folds?.offer(stream, folded)
+        this.#folds?.offer(stream, folded, decision.states && { hash: lastHash(commit), states: decision.states })
         const { accepted } = await this.backend.events.append(commit)
         if (accepted) return { state: this.#advance(stream, folded, commit), commit }
       }
@@ -199,7 +203,7 @@ export class ThreadStore {
   }
 
   #advance(stream: StreamKey, folded: Folded, commit: Commit): ThreadState {
-    let next = this.#folds?.at(stream, (commit.records.at(-1) as EncodedEvent).hash)
+    let next = this.#folds?.at(stream, lastHash(commit))
     if (next) return usable(this.#remember(stream, next))
     next = folded
     for (const { version, hash, bytes, event } of commit.records)
@@ -241,6 +245,8 @@ function largePayloads(drafts: readonly EventDraft[]): Payload[] {
     }
   return large
 }
+
+const lastHash = (commit: Commit): EventHash => (commit.records.at(-1) as EncodedEvent).hash
 
 const contention = (stream: StreamKey, tries: number) =>
   retryLater('contention', `The thread changed under ${tries} decisions in a row.`, { hint: 'Try again.', details: { stream } })

@@ -148,8 +148,10 @@ describe('content that is gone or wrong', () => {
     expect(verifyRecords(stream, await eventsOf(threads, 'thread_a')).damage).toMatchObject({ code: damage, version })
     expect(await threads.run(agentOf([says('fine')], []), { thread: 'thread_z', input: 'x' })).toMatchObject({ output: 'fine' })
     // A run that needs it ends as failed, and is not tried for ever.
-    const failed = await threads.run(agentOf([says('on')], []), { thread: 'thread_a', input: 'more' }).catch((error) => error)
-    expect(failed.failure?.code ?? failed.code).toMatch(/agent_run_failed|content_/)
+    const run = () => threads.run(agentOf([says('on')], []), { thread: 'thread_a', input: 'more' })
+    expect(await run()).toMatchObject({ status: 'failed', failure: { code: 'agent_run_failed' } })
+    const last = (await eventsOf(threads, 'thread_a')).at(-1)?.event
+    expect(last?.type === 'run.failed/1' && last.data.details.value).toMatchObject({ cause: code })
   })
 
   test('content brought back heals the thread', async () => {
