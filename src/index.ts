@@ -1,4 +1,4 @@
-export { isThreadlogError, type JsonObject, type JsonValue, ThreadlogError } from './base/index.ts'
+export { type ContentRef, isThreadlogError, type JsonObject, type JsonValue, ThreadlogError } from './base/index.ts'
 export {
   type AuditRecord,
   auditContinuation,
@@ -37,5 +37,5 @@ export {
 export * from './engine/index.ts'
 export type { SchemaSource, ThreadKey } from './events/index.ts'
 export { type Agent, aiTools, defineAgent, defineTool, externalTool, type Tool, type ToolContext } from './harness/index.ts'
-export type { LogBackend, RecordedEvent } from './log/index.ts'
+export type { ContentStore, LogBackend, RecordedEvent } from './log/index.ts'
 export { HarnessState } from './messages/index.ts'

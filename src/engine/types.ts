@@ -1,7 +1,7 @@
 import type { Clock, Ids, JsonValue } from '../base/index.ts'
 import type { SchemaSource, ThreadKey, ToolRecovery } from '../events/index.ts'
 import type { Agent } from '../harness/index.ts'
-import type { LogBackend } from '../log/index.ts'
+import type { ContentStore, LogBackend } from '../log/index.ts'
 import type { Delta } from '../models/index.ts'
 
 export interface ThreadlogOptions {
@@ -16,6 +16,8 @@ export interface ThreadlogOptions {
    * Default: those of this package, with the ids of its `schemas/ids.json`.
    */
   resultSchemas?: SchemaSource | undefined
+  /** Where values above 64 KiB are kept for good; the log has a copy to read from. Default: the log keeps them itself. */
+  content?: ContentStore | undefined
   clock?: Clock
   ids?: Ids
 }

@@ -242,7 +242,14 @@ class Attempt {
   async #askModel(): Promise<Next> {
     const state = this.#state as ThreadState
     if (this.#closing.signal.aborted) return 'stopped'
-    const outcome = limited(await this.#request(state))
+    let outcome: Outcome
+    try {
+      outcome = limited(await this.#request(state))
+    } catch (error) {
+      // A message that cannot be loaded now will not be loaded by the next attempt either.
+      if (isThreadlogError(error, 'content_missing', 'content_corrupt') && (await this.#giveUp(error))) return 'ended'
+      throw error
+    }
     if (outcome.kind === 'response')
       return this.#commit((proposal) => proposal.add(responded(proposal, outcome.message, outcome.usage)))
     if (outcome.kind === 'cancelled') {
@@ -293,7 +300,7 @@ function fitting(finished: readonly { executed: Executed }[]): number {
 type Failed = Omit<Extract<ModelOutcome, { kind: 'failed' }>, 'code' | 'partial'> & { code: string; partial?: Payload }
 type Outcome = { kind: 'response'; message: Payload; usage: Payload } | Failed | { kind: 'cancelled'; partial?: Payload }
 
-/** A response above the payload limit, or with more calls than a commit can settle, cannot be stored yet (R17): it is a failed request. */
+/** A response above the payload limit, or with more calls than a commit can settle, cannot be stored (R17): it is a failed request. */
 function limited(outcome: ModelOutcome): Outcome {
   if (outcome.kind !== 'response') {
     const { partial, ...rest } = outcome

@@ -1,10 +1,12 @@
 import { type Clock, isThreadlogError, type JsonValue, MAX_TIMER_MS, Payload, toJson } from '../base/index.ts'
+import { INLINE_PAYLOAD } from '../events/index.ts'
 import { PAYLOAD_LIMIT } from './drafts.ts'
 import { errorName } from './error-name.ts'
 import type { Start } from './plan-calls.ts'
 
 /** What became of one dispatched call. */
 export type Executed =
+  /** `bytes` is what its event takes of a commit. */
   | { is: 'returned'; content: JsonValue; bytes: number }
   | { is: 'failed'; content: JsonValue }
   /** It never began: the permission to start had run out (R20). */
@@ -53,7 +55,9 @@ function returned(value: unknown): Executed {
   try {
     const content = toJson(value ?? null)
     const bytes = Payload.of(content).bytes.byteLength
-    return bytes > PAYLOAD_LIMIT ? failed('result_too_large', false) : { is: 'returned', content, bytes }
+    return bytes > PAYLOAD_LIMIT
+      ? failed('result_too_large', false)
+      : { is: 'returned', content, bytes: Math.min(bytes, INLINE_PAYLOAD) }
   } catch (error) {
     if (isThreadlogError(error, 'json_invalid')) return failed('result_not_json', false)
     throw error

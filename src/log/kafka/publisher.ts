@@ -105,7 +105,7 @@ export class Publisher {
     const { connection } = this.#o
     const range = [placeOf(partition, from), placeOf(partition + 1, 0)] as const
     const rows = connection.look(() => connection.lists<[...StoredEvent, key: StreamKey]>(NEXT, ...range, EVENTS))
-    const events = rows.map(([id, version, value, place, key]) => fromRow(key, [id, version, value, place]))
+    const events = rows.map(([id, version, value, place, key]) => fromRow(connection, key, [id, version, value, place]))
     if (rows.length < EVENTS) return events
     // The last commit of a full page may go on behind it.
     const last = events.at(-1)?.event?.commit

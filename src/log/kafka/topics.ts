@@ -46,7 +46,7 @@ export class KafkaTopics implements Topics {
     this.#reader = new DirectReader(options.kafka)
   }
 
-  #name(topic: TopicName | 'events'): string {
+  #name(topic: TopicName | 'events' | 'content'): string {
     return topicName(this.#o.prefix, topic)
   }
 
@@ -55,7 +55,7 @@ export class KafkaTopics implements Topics {
   }
 
   /** Partition by partition: one that is not acknowledged is sent again without the others, which would then stand twice. */
-  async publish(topic: TopicName, records: readonly TopicRecord[]): Promise<Positions> {
+  async publish(topic: TopicName | 'content', records: readonly TopicRecord[]): Promise<Positions> {
     const name = this.#name(topic)
     if (records.length === 0) return this.#reader.offsets(name, range(this.#o.partitions), 'committed')
     const groups = new Map<number, Message[]>()
