@@ -36,6 +36,18 @@ export {
 } from './continuations/index.ts'
 export * from './engine/index.ts'
 export type { SchemaSource, ThreadKey } from './events/index.ts'
-export { type Agent, aiTools, defineAgent, defineTool, externalTool, type Tool, type ToolContext } from './harness/index.ts'
+export {
+  type Agent,
+  aiTools,
+  defineAgent,
+  defineTool,
+  externalTool,
+  loadContent,
+  type StateStore,
+  stateStoreOn,
+  storeContent,
+  type Tool,
+  type ToolContext,
+} from './harness/index.ts'
 export type { ContentStore, LogBackend, RecordedEvent } from './log/index.ts'
 export { HarnessState } from './messages/index.ts'
