@@ -5,7 +5,7 @@ import type { RecordedEvent } from '../log/index.ts'
 import type { HarnessState } from '../messages/index.ts'
 import { harnessState, type Tail, type ThreadState, type ThreadStore } from '../projections/index.ts'
 import { cancelThread, cut, isUncut } from './cancel.ts'
-import { runResult } from './results.ts'
+import { resultOf } from './results.ts'
 import type { Runner } from './runner.ts'
 import type { RunResult } from './types.ts'
 
@@ -70,6 +70,6 @@ export class ThreadHandle {
       throw retryLater('owner_alive', 'The owner of the run is alive.', { details: { owner: run.owner.id } })
     const end =
       run.status === 'running' ? await runner.recover(state, agent, 'asked for') : await runner.resume(this.stream, agent)
-    return end.is === 'ended' ? runResult(await store.load(this.stream), end.end) : undefined
+    return end.is === 'ended' ? resultOf(store, await store.load(this.stream), end.end) : undefined
   }
 }

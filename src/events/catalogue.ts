@@ -110,6 +110,8 @@ const shapes = {
     message: json,
     state: choice('RequestState', ['complete', 'interrupted']),
   },
+  /** Input for a run that is going on; the next request carries it. */
+  'input.accepted/1': { run_id: text, input_id: text, content: json },
   'model.requested/1': { step: count, model: text, settings_digest: hash },
   'model.responded/1': { step: count, message: json, usage: json, replaces_previous: flag },
   'model.failed/2': {

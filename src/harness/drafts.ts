@@ -42,6 +42,7 @@ export interface Settling {
   number?: number
   reason?: string
   retry?: ToolRetry
+  metadata?: JsonValue
 }
 
 /** `tool.settled` with its exact tool-return part. */
@@ -53,6 +54,7 @@ export function settle(context: DecisionContext, s: Settling): EventDraft {
     timestamp: isoTimestamp(context.now),
     outcome: OUTCOMES[s.settlement],
     ...(s.retry ? { retry: s.retry } : {}),
+    ...(s.metadata === undefined ? {} : { metadata: s.metadata }),
   })
   return {
     type: 'tool.settled/1',
