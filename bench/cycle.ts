@@ -1,6 +1,6 @@
 import { figures } from './closed-loop.ts'
 import type { Marks } from './engine-messages.ts'
-import { type Measured, perUnit, type ResumeOptions } from './resume.ts'
+import { type Measured, perUnit, type ResumeOptions, requestsEach } from './resume.ts'
 import { now, pool } from './statistics.ts'
 import { openSystem, type System } from './systems.ts'
 
@@ -13,10 +13,12 @@ export async function measureCycle(o: Omit<ResumeOptions, 'profile'>): Promise<M
     await cycles(system, 0, o.warmUp, o.inFlight)
     await engine.ask({ ask: 'idle' })
     const before = await engine.ask<Marks>({ ask: 'marks' })
+    const asked = new Map(o.requests?.())
     const { perSecond, p50, p99 } = await cycles(system, o.warmUp, o.threads, o.inFlight)
     await engine.ask({ ask: 'idle' })
+    const requests = requestsEach(asked, o.requests?.(), o.threads)
     const after = await engine.ask<Marks>({ ask: 'marks' })
-    const details = perUnit(before, after, o.threads)
+    const details = { ...perUnit(before, after, o.threads), ...requests }
     return { per_second: perSecond, p50_ms: p50, p99_ms: p99, rows_per_second: perSecond * details.rows, details }
   } finally {
     await system.close()

@@ -52,9 +52,12 @@ export class Logs {
     }
   }
 
-  /** Address of a log that does not exist yet. */
-  async next(): Promise<string> {
-    if (this.broker) return addressOf(this.broker.brokers, await this.broker.newLog(), this.newFile())
+  /** Address of a log that does not exist yet. @param counted on Kafka: requests are counted on their way */
+  async next(counted = false): Promise<string> {
+    if (this.broker) {
+      const { brokers, delayed } = this.broker
+      return addressOf(counted ? delayed : brokers, await this.broker.newLog(), this.newFile())
+    }
     return this.kind === 'memory' ? 'memory' : `sqlite:${this.newFile()}`
   }
 

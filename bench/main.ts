@@ -81,12 +81,18 @@ async function measureAt(bench: Bench, round: number, inFlight: number): Promise
   const warmUp = Math.min(300, threads)
   const floor = await floorAt(round, inFlight, threads)
   if (bench === 'append') return
-  const common = { log: await logs.next(), threads, warmUp, inFlight }
+  const common = { log: await logs.next(options.requests), threads, warmUp, inFlight, requests: requestCounter() }
   if (bench === 'cycle') return add(bench, round, threads, inFlight, await measureCycle(common), floor)
   const profile = bench === 'resume' && options.profile ? `${options.profile}/resume-${inFlight}.cpuprofile` : undefined
   add('resume', round, threads, inFlight, await measureResume({ ...common, profile }), floor)
   if (bench === 'peers')
     add('restate', round, threads, inFlight, await measureRestate(logs.newFolder('restate'), { threads, warmUp, inFlight }))
+}
+
+/** What the engine has asked the broker so far, where that is wanted. */
+function requestCounter(): (() => ReadonlyMap<string, number>) | undefined {
+  const { broker } = logs
+  return options.requests && broker ? () => broker.proxy.requests.get('threadlog') ?? new Map() : undefined
 }
 
 /** The floor at that number in flight, measured once a round. */

@@ -13,6 +13,8 @@ export interface Options {
   log: string
   /** Folder for CPU profiles of the engine under `resume`. */
   profile: string | undefined
+  /** Count the engine's requests to its broker, under `resume` and `cycle` on Kafka. */
+  requests: boolean
   /** Events of `fold`. */
   events: number
   /** Waiting threads of `recovery`. */
@@ -36,7 +38,8 @@ benches   append cycle resume fold recovery length (all of these unless named); 
 --waits 1000,10000      waiting threads of recovery
 --lengths 100,10000,100000   events in the thread of length
 --delays 1,50,250       milliseconds by which the broker's answers come late in latency
---profile FOLDER        also writes CPU profiles of the engine under resume`
+--profile FOLDER        also writes CPU profiles of the engine under resume
+--requests              on Kafka: counts the engine's requests by kind, through a proxy, which costs a little`
 
 /** @throws Error with a text for people */
 export function parseOptions(args: readonly string[]): Options | undefined {
@@ -54,6 +57,7 @@ export function parseOptions(args: readonly string[]): Options | undefined {
       lengths: { type: 'string', default: '100,10000,100000' },
       delays: { type: 'string', default: '1,50,250' },
       profile: { type: 'string' },
+      requests: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h', default: false },
     },
   })
@@ -71,6 +75,7 @@ export function parseOptions(args: readonly string[]): Options | undefined {
     json: values.json,
     log: values.log,
     profile: values.profile,
+    requests: values.requests,
     events: count('events', values.events),
     waits: counts('waits', values.waits),
     lengths: counts('lengths', values.lengths),

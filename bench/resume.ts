@@ -12,6 +12,8 @@ export interface ResumeOptions {
   inFlight: number
   /** Where to write a profile of the engine while it is measured. */
   profile?: string
+  /** Requests of the engine to its broker so far, by kind. */
+  requests?: () => ReadonlyMap<string, number>
 }
 
 /** Results from outside to waiting threads: see BENCHMARKS.md. */
@@ -25,11 +27,13 @@ export async function measureResume(o: ResumeOptions): Promise<Measured> {
     await engine.ask({ ask: 'idle' })
     const before = await engine.ask<Marks>({ ask: 'marks' })
     if (o.profile !== undefined) await engine.ask({ ask: 'profile' })
+    const asked = new Map(o.requests?.())
     const { perSecond, p50, p99 } = await resumeLoop(system, measured, o.inFlight)
     await engine.ask({ ask: 'idle' })
     if (o.profile !== undefined) await engine.ask({ ask: 'profile-end', file: o.profile })
+    const requests = requestsEach(asked, o.requests?.(), o.threads)
     const after = await engine.ask<Marks>({ ask: 'marks' })
-    const details = perUnit(before, after, o.threads)
+    const details = { ...perUnit(before, after, o.threads), ...requests }
     return { per_second: perSecond, p50_ms: p50, p99_ms: p99, rows_per_second: perSecond * details.rows, details }
   } finally {
     await system.close()
@@ -54,3 +58,7 @@ export function perUnit(before: Marks, after: Marks, n: number) {
     cpu_us: (after.cpu - before.cpu) / n,
   }
 }
+
+/** Requests for each of `n` units between two counts. */
+export const requestsEach = (before: ReadonlyMap<string, number>, after: ReadonlyMap<string, number> | undefined, n: number) =>
+  Object.fromEntries([...(after ?? [])].map(([kind, count]) => [`${kind}_requests`, (count - (before.get(kind) ?? 0)) / n]))

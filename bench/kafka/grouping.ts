@@ -24,7 +24,7 @@ export class GroupingProducer {
       () =>
       ({ message }: { message: { partition?: number } }) =>
         message.partition as number
-    const producer = clientOf({ brokers }).producer({
+    const producer = clientOf({ brokers, clientId: 'bench' }).producer({
       createPartitioner: partitioner,
       allowAutoTopicCreation: false,
       retry: { retries: 0 },

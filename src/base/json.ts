@@ -131,26 +131,60 @@ function countMembers(value: JsonValue): number {
  * @throws ThreadlogError `json_invalid` with the path
  */
 export function toJson(value: unknown, path = '$', depth = 0): JsonValue {
+  try {
+    return detached(value, depth)
+  } catch (unfit) {
+    if (!(unfit instanceof Unfit)) throw unfit
+    const at = path + unfit.path
+    throw refuse(unfit.message, unfit.deep ? at.slice(0, 80) : at, unfit.expected)
+  }
+}
+
+/** What is no JSON. Its path grows outwards while it is thrown, so good values cost no path. */
+class Unfit {
+  readonly message: string
+  readonly expected: string
+  readonly deep: boolean
+  path = ''
+  constructor(message: string, expected: string, deep = false) {
+    this.message = message
+    this.expected = expected
+    this.deep = deep
+  }
+}
+
+function detached(value: unknown, depth: number): JsonValue {
   if (value === null || typeof value === 'boolean' || typeof value === 'string') return value
   if (typeof value === 'number') {
-    if (!Number.isFinite(value)) throw refuse('NaN and infinities are not JSON.', path, 'a finite number')
+    if (!Number.isFinite(value)) throw new Unfit('NaN and infinities are not JSON.', 'a finite number')
     if (Number.isInteger(value) && !Number.isSafeInteger(value) && Math.abs(value) < 1e21)
-      throw refuse('An integer lies beyond 2^53.', path, 'an integer within ±(2^53 − 1)')
+      throw new Unfit('An integer lies beyond 2^53.', 'an integer within ±(2^53 − 1)')
     return value + 0 // −0 has no canonical form
   }
-  if (typeof value !== 'object') throw refuse(`A ${typeof value} is not JSON.`, path, 'a JSON value')
+  if (typeof value !== 'object') throw new Unfit(`A ${typeof value} is not JSON.`, 'a JSON value')
   if (depth >= MAX_JSON_DEPTH)
-    throw refuse(`Nesting is deeper than ${MAX_JSON_DEPTH} (or cyclic).`, path.slice(0, 80), `at most ${MAX_JSON_DEPTH} levels`)
-  if (Array.isArray(value)) return Array.from(value, (item, i) => toJson(item, `${path}[${i}]`, depth + 1))
+    throw new Unfit(`Nesting is deeper than ${MAX_JSON_DEPTH} (or cyclic).`, `at most ${MAX_JSON_DEPTH} levels`, true)
+  if (Array.isArray(value)) return Array.from(value, (item, i) => member(item, i, depth))
   if (typeof (value as { toJSON?: unknown }).toJSON === 'function')
-    return toJson((value as { toJSON(): unknown }).toJSON(), path, depth + 1)
+    return detached((value as { toJSON(): unknown }).toJSON(), depth + 1)
   const prototype = Object.getPrototypeOf(value)
   if (prototype !== null && prototype !== Object.prototype && Object.getPrototypeOf(prototype) !== null)
-    throw refuse(`A ${value.constructor?.name ?? 'foreign object'} is not JSON.`, path, 'a plain object')
+    throw new Unfit(`A ${value.constructor?.name ?? 'foreign object'} is not JSON.`, 'a plain object')
   const out: JsonObject = {}
-  for (const [key, item] of Object.entries(value))
-    if (item !== undefined) setOwn(out, key, toJson(item, `${path}.${key}`, depth + 1))
+  for (const key of Object.keys(value)) {
+    const item = (value as Record<string, unknown>)[key]
+    if (item !== undefined) setOwn(out, key, member(item, key, depth))
+  }
   return out
+}
+
+function member(item: unknown, step: string | number, depth: number): JsonValue {
+  try {
+    return detached(item, depth + 1)
+  } catch (unfit) {
+    if (unfit instanceof Unfit) unfit.path = (typeof step === 'number' ? `[${step}]` : `.${step}`) + unfit.path
+    throw unfit
+  }
 }
 
 /** Assigns an own property even for `__proto__`. */
@@ -169,6 +203,12 @@ export function canonicalJson(value: JsonValue): string {
   return ordered === undefined ? writeSorted(value) : JSON.stringify(ordered)
 }
 
+/** The canonical text, and a detached copy of the value as reading that text would give it; undefined where only reading it can tell. */
+export function canonicalForm(value: JsonValue): { text: string; copy: JsonValue | undefined } {
+  const copy = inOrder(value)
+  return { text: copy === undefined ? canonicalJson(value) : JSON.stringify(copy), copy }
+}
+
 function isOrdered(value: JsonValue): boolean {
   if (value === null || typeof value !== 'object') return true
   if (Array.isArray(value)) return value.every(isOrdered)
@@ -182,9 +222,11 @@ function isOrdered(value: JsonValue): boolean {
   return true
 }
 
-/** A copy that the engine enumerates in canonical order; undefined where it would not, or where a name is none to assign. */
+/** A copy that the engine enumerates in canonical order; undefined where it would not, where a name is none to assign, and of what is no JSON. */
 function inOrder(value: JsonValue): JsonValue | undefined {
-  if (value === null || typeof value !== 'object') return value
+  if (typeof value === 'string' || value === null) return value
+  if (typeof value === 'number') return Number.isFinite(value) ? value + 0 : undefined // −0 has no canonical form
+  if (typeof value !== 'object') return typeof value === 'boolean' ? value : undefined
   if (Array.isArray(value)) {
     const list: JsonValue[] = []
     for (const item of value) {
@@ -194,6 +236,7 @@ function inOrder(value: JsonValue): JsonValue | undefined {
     }
     return list
   }
+  if (typeof value['toJSON'] === 'function') return undefined
   const out: JsonObject = {}
   for (const key of sortedKeys(value)) {
     const item = value[key]

@@ -1,6 +1,6 @@
 import { fatal } from './errors.ts'
 import { sha256Hex } from './hash.ts'
-import { canonicalJson, type JsonValue } from './json.ts'
+import { canonicalForm, type JsonValue } from './json.ts'
 import { jsonParse } from './json-parse.ts'
 
 const encoder = new TextEncoder()
@@ -30,7 +30,12 @@ export class Payload {
   }
 
   get bytes(): Uint8Array {
-    this.#bytes ??= encoder.encode(canonicalJson(this.#value as JsonValue))
+    if (this.#bytes === undefined) {
+      const { text, copy } = canonicalForm(this.#value as JsonValue)
+      this.#bytes = encoder.encode(text)
+      // From here on what is read is what was written, whatever becomes of the value it was made of.
+      this.#value = copy
+    }
     return this.#bytes
   }
 

@@ -73,7 +73,7 @@ export async function validateValue(
   const validate = validatorOf(validators, wait)
   if (!validate) return { value: Payload.of(value) }
   try {
-    const checked = await inTime(validate(structuredClone(value), wait))
+    const checked = await inTime(validate(toJson(value), wait))
     const accepted = Payload.of(toJson(checked, '$.result'))
     if (accepted.bytes.byteLength > MAX_RESULT_BYTES)
       throw reject('accepted_value_too_large', 'The validator made the value too large.', {

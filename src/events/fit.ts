@@ -16,7 +16,7 @@ class Misfit {
 
 /**
  * Turns a declaration of the catalogue into its check, once. Absent values become null, fields stand in declared order, lists and
- * records are copied, payloads are held by their bytes; so the result equals what a decoder gives.
+ * records are copied, payloads are written down; so the result equals what a decoder gives.
  * The check throws ThreadlogError `event_invalid` with the path under `at`, never quoting a value.
  */
 export function fitOf(schema: z.ZodType): (value: unknown, at: string) => unknown {
@@ -118,7 +118,7 @@ const payloadCheck: Check = (value) => {
   if (!(value instanceof Payload)) throw new Misfit('a Payload')
   const bytes = bytesOf(value)
   if (!bytes?.length) throw new Misfit('a Payload of a JSON value')
-  return Payload.fromBytes(bytes)
+  return value
 }
 
 function bytesOf(payload: Payload): Uint8Array | undefined {

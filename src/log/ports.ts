@@ -93,7 +93,8 @@ export interface Topics {
 
 /** Read and write access to the projection tables, inside or outside a transaction. SQLite on every adapter (design §4). */
 export interface Sql {
-  run(sql: string, ...values: SqlValue[]): void
+  /** Answers how many rows it changed. */
+  run(sql: string, ...values: SqlValue[]): number
   all<Row = Record<string, SqlValue>>(sql: string, ...values: SqlValue[]): Row[]
   get<Row = Record<string, SqlValue>>(sql: string, ...values: SqlValue[]): Row | undefined
 }

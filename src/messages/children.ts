@@ -1,5 +1,6 @@
-import { type Ids, isJsonObject, type JsonObject, reject } from '../base/index.ts'
+import { type Ids, isJsonObject, type JsonObject, type JsonValue, reject } from '../base/index.ts'
 import type { CapabilityEntry } from './state-shape.ts'
+import { isThreadId } from './thread-id.ts'
 import { SUBAGENTS, SUBAGENTS_VERSION } from './wire-keys.ts'
 
 /**
@@ -18,17 +19,28 @@ export function forkChildren(
       kind: 'StateError',
       details: { capability_id: SUBAGENTS, expected_version: SUBAGENTS_VERSION, actual_version: registry.version },
     })
-  const children = isJsonObject(registry.data) ? registry.data['children'] : undefined
-  if (!isJsonObject(children) || !Object.values(children).every(isJsonObject))
+  const children = childrenOf(registry.data)
+  if (!children)
     throw reject('capability_state_invalid', 'The registry of children cannot be read.', {
       kind: 'StateError',
       details: { capability_id: SUBAGENTS },
     })
   const forked = Object.fromEntries(
-    Object.entries(children as Record<string, JsonObject>).map(([id, child]) => [
-      id,
-      { ...child, child_thread_id: ids.thread() },
-    ]),
+    Object.entries(children).map(([id, child]) => [id, { ...child, child_thread_id: ids.thread() }]),
   )
   return { ...entries, [SUBAGENTS]: { ...registry, data: { ...(registry.data as JsonObject), children: forked } } }
+}
+
+/** The children of a registry by their ids, if it is one: `<name>-<4 hex>`, keys equal ids, no two on one thread. */
+function childrenOf(data: JsonValue): Record<string, JsonObject> | undefined {
+  const children = isJsonObject(data) ? data['children'] : undefined
+  if (!isJsonObject(children)) return undefined
+  const threads = new Set<unknown>()
+  for (const [id, child] of Object.entries(children)) {
+    if (!isJsonObject(child) || child['child_instance_id'] !== id || !isThreadId(child['child_thread_id'])) return undefined
+    const name = child['subagent_name']
+    if (typeof name !== 'string' || !/^-[0-9a-f]{4}$/.test(id.slice(name.length)) || !id.startsWith(name)) return undefined
+    threads.add(child['child_thread_id'])
+  }
+  return threads.size === Object.keys(children).length ? (children as Record<string, JsonObject>) : undefined
 }

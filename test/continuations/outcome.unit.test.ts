@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest'
 import { isThreadlogError, type JsonObject, type JsonValue } from '../../src/base/index.ts'
 import { validateAnswer, validateApproval, validateQuestionRequest } from '../../src/continuations/index.ts'
 import { QUESTIONS } from '../support/threads.ts'
-import { real, vectorsOf } from './vectors.ts'
 
 const refusal = (work: () => unknown): { code: string; path?: string } | undefined => {
   try {
@@ -75,30 +74,6 @@ describe('question requests', () => {
 })
 
 describe('answers', () => {
-  const vectors = vectorsOf('question-answer', 'harness').flatMap((vector) => {
-    const { requests, results } = vector['deferred_resume']
-    const value = results.calls.q1.tool_return?.return_value ?? results.calls.q1.value
-    if (results.calls.q1.tool_failed) return []
-    const given = vector['expect'].deferred_input
-    return [
-      {
-        id: vector.id,
-        title: vector.title,
-        ok: vector['expect'].ok,
-        args: requests.calls[0].args,
-        value,
-        given: typeof given === 'object' ? given.results.calls.q1.value : value,
-      },
-    ]
-  })
-
-  test.each(vectors)('$id: $title', ({ args, value, given, ok }) => {
-    const questions = validateQuestionRequest(args)
-    const answered = () => validateAnswer(questions, real(value) as JsonValue)
-    if (ok) expect(answered()).toEqual(real(given))
-    else expect(refusal(answered)?.code).toBe('answer_invalid')
-  })
-
   test('no path quotes question text', () => {
     const questions = validateQuestionRequest(QUESTIONS)
     const bad: JsonObject[] = [{ 'Which warehouse?': 7 }, { 'Which warehouse?': 'x'.repeat(8193) }, { secret: 'x' }]

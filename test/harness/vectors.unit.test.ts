@@ -10,10 +10,12 @@ const GROUPS = new Set([
   ...['state-invalid', 'state-roundtrip', 'store', 'thread-id'],
 ])
 
-for (const { group, cases } of casesOf(fileURLToPath(new URL('../vectors/harness', import.meta.url))))
-  describe.runIf(GROUPS.has(group))(group, () => {
+const recorded = casesOf(fileURLToPath(new URL('../vectors/harness', import.meta.url)))
+
+for (const { group, cases } of recorded.filter(({ group }) => GROUPS.has(group)))
+  describe(group, () => {
     for (const one of cases)
-      it(`${one.id}: ${one.title}`, async ({ skip }) => {
+      it(`${one.title} (${one.id})`, async ({ skip }) => {
         const skipped = await one.run()
         if (skipped !== undefined) skip(skipped)
       })

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { countingIds } from '../../src/base/index.ts'
 import { parseArgs, parseMessage, type ResponseMessage, type ResponsePart } from '../../src/messages/index.ts'
 import { type Delta, type ModelOutcome, RECORDED_MODEL, type ScriptEntry, scriptedModel } from '../../src/models/index.ts'
-import { vectorsOf } from '../messages/vectors.ts'
+import { vectorsOf } from '../support/vectors/files.ts'
 import { ask, finish, NOW, rawModel } from './raw-model.ts'
 
 const text = (id: string, ...deltas: string[]) => [
@@ -39,7 +39,7 @@ const normal = (part: ResponsePart) => {
   return { kind: part.part_kind, tool_call_id, tool_name, outcome, content }
 }
 
-for (const vector of vectorsOf('interrupted-stream'))
+for (const vector of vectorsOf('harness', 'interrupted-stream'))
   test(`${vector.id}: ${vector.title}`, async () => {
     const kept: unknown[] = []
     const stored: unknown[] = []

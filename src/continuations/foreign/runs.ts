@@ -38,14 +38,15 @@ export function openSession(proposal: Proposal, scope: RunScope): Proposal {
 }
 
 /** Begins a run; the same run once more begins nothing. @throws CheckpointConflictError */
-export function beginRun(before: Proposal, scope: RunScope, framework: string, reserved: Reserved): Proposal {
+export function beginRun(before: Proposal, scope: RunScope, framework: string, held: readonly Reserved[]): Proposal {
   const proposal = openSession(before, scope)
   const foreign = proposal.state.foreign
   const known = foreign?.runs.get(scope.runId)
   if (known?.framework === framework) return proposal
   if (known) throw new CheckpointConflictError('The run was begun by another framework.')
   if (foreign && activeRun(foreign)) throw new CheckpointConflictError('A run of this session is not over.')
-  if (isWithdrawn(proposal.state, reserved)) throw new CheckpointConflictError('The run id was given to another session.')
+  if (held.some((reserved) => isWithdrawn(proposal.state, reserved)))
+    throw new CheckpointConflictError('The run id was given to another session.')
   return proposal.add({ type: 'invocation.begun/1', data: { run_id: scope.runId, framework } })
 }
 

@@ -16,7 +16,7 @@ import { invalidArgument, jsonValue } from '../model/arguments.ts'
 import { CheckpointConflictError } from '../model/errors.ts'
 import { FRAMEWORKS, type Framework } from '../model/resume.ts'
 import { RunScope, type RunScopeFields } from '../model/scope.ts'
-import { Reservations, type Taking, type Unique } from './reservations.ts'
+import { type Holder, Reservations, type Taking, type Unique } from './reservations.ts'
 
 /** The runs of foreign hosts on the event log, and what every operation on their sessions rests on. */
 export class LogRunStore {
@@ -34,12 +34,12 @@ export class LogRunStore {
     const scope = new RunScope(o.scope)
     if (!FRAMEWORKS.includes(o.framework)) throw invalidArgument('framework', FRAMEWORKS.join(' or '))
     const stream = streamOf(scope)
-    const known = (await this.store.load(stream)).foreign?.runs.get(scope.runId)
-    if (known?.framework === o.framework) return runRecord(scope, known)
-    const reserved = await this.reservations.take({ kind: 'run_id', id: scope.runId }, holderOf(scope, scope.runId))
-    if (!reserved) throw new CheckpointConflictError('The run id is taken.', { hint: 'Use another run id.' })
-    const state = await this.orRelease([reserved], () =>
-      this.commit(stream, (proposal) => beginRun(proposal, scope, o.framework, reserved)),
+    const before = await this.check(stream, (proposal) => beginRun(proposal, scope, o.framework, []))
+    const known = before.foreign?.runs.get(scope.runId)
+    if (known) return runRecord(scope, known)
+    const taken = () => new CheckpointConflictError('The run id is taken.', { hint: 'Use another run id.' })
+    const state = await this.reserving([{ kind: 'run_id', id: scope.runId }], holderOf(scope, scope.runId), taken, (held) =>
+      this.commit(stream, (proposal) => beginRun(proposal, scope, o.framework, held)),
     )
     return runRecord(scope, ownRun(state, scope.runId))
   }
@@ -76,38 +76,49 @@ export class LogRunStore {
     namespace?: string
   }): Promise<{ revision: number; payload: JsonValue } | null> {
     const scope = new RunScope(o.scope)
-    const state = await this.look(streamOf(scope), (s) => s.foreign?.runs.has(scope.runId) === true)
-    const found = state.foreign?.runs.get(scope.runId)?.checkpoints.get(`${o.namespace ?? ''}\0${o.checkpointId}`)
+    const find = (state: ThreadState) =>
+      state.foreign?.runs.get(scope.runId)?.checkpoints.get(`${o.namespace ?? ''}\0${o.checkpointId}`)
+    const found = find(await this.look(streamOf(scope), (state) => find(state) !== undefined))
     return found ? { revision: found.revision, payload: structuredClone(found.payload.value) } : null
   }
 
   /** Removes a run, its checkpoints and its waits; their external ids are free again. One that is not there is gone already. */
   async deleteRun(scope: RunScope | RunScopeFields): Promise<void> {
     const own = new RunScope(scope)
+    const stream = streamOf(own)
     let gone: Unique[] = []
-    await this.commit(streamOf(own), (proposal) => {
+    await this.look(stream, (state) => state.foreign?.runs.has(own.runId) === true)
+    await this.commit(stream, (proposal) => {
       const waits = [...proposal.state.waits.values()].filter((wait) => wait.runId === own.runId)
       gone = proposal.state.foreign?.runs.has(own.runId)
         ? [{ kind: 'run_id', id: own.runId }, ...waits.flatMap((wait) => reservedFor(own.applicationId, wait))]
         : []
       return deleteRun(proposal, own.runId)
     })
-    for (const what of gone) await this.reservations.free(what)
+    for (const what of gone) await this.reservations.free(what, sessionOf(own))
   }
 
   /** Commits what `decide` makes of the session; a refusal stands only behind a read barrier (R15). */
-  protected async commit(stream: StreamKey, decide: (proposal: Proposal) => Proposal): Promise<ThreadState> {
-    const once = async () => {
-      const { state } = await this.store.commit(
-        stream,
-        (before) => {
-          const { drafts, context: decided } = decide(Proposal.on(before, context(this.store, stream, this.actor)))
-          return { drafts, context: decided }
-        },
-        Number.POSITIVE_INFINITY,
-      )
+  protected commit(stream: StreamKey, decide: (proposal: Proposal) => Proposal): Promise<ThreadState> {
+    return this.#orBehindBarrier(stream, async () => {
+      const decided = (before: ThreadState) => {
+        const { drafts, context: made } = decide(Proposal.on(before, context(this.store, stream, this.actor)))
+        return { drafts, context: made }
+      }
+      return (await this.store.commit(stream, decided, Number.POSITIVE_INFINITY)).state
+    })
+  }
+
+  /** The session, if `decide` has nothing against it as it is: what is refused here takes nothing and writes nothing. */
+  protected check(stream: StreamKey, decide: (proposal: Proposal) => Proposal): Promise<ThreadState> {
+    return this.#orBehindBarrier(stream, async () => {
+      const state = await this.store.load(stream)
+      decide(Proposal.on(state, context(this.store, stream, this.actor)))
       return state
-    }
+    })
+  }
+
+  async #orBehindBarrier<T>(stream: StreamKey, once: () => Promise<T>): Promise<T> {
     try {
       return await once()
     } catch (error) {
@@ -129,13 +140,30 @@ export class LogRunStore {
     return this.store.load(stream)
   }
 
-  /** Gives back what was taken for something that was then refused. */
-  protected async orRelease<T>(taken: readonly Taking[], work: () => Promise<T>): Promise<T> {
-    try {
-      return await work()
-    } catch (error) {
-      for (const taking of taken) if (taking.fresh) await this.reservations.release(taking)
-      throw error
+  /**
+   * Takes what only one may have, then does the work that rests on it. What is refused gives back what it took; what others took back in between,
+   * because it looked abandoned, is taken once more.
+   */
+  protected async reserving<T>(
+    whats: readonly Unique[],
+    holder: Holder,
+    refusal: (what: Unique) => Error,
+    work: (held: readonly Taking[]) => Promise<T>,
+  ): Promise<T> {
+    for (;;) {
+      const held: Taking[] = []
+      try {
+        for (const what of whats) {
+          const taken = await this.reservations.take(what, holder)
+          if (!taken) throw refusal(what)
+          held.push(taken)
+        }
+        return await work(held)
+      } catch (error) {
+        const lost = await Promise.all(held.map((taking) => this.reservations.isWithdrawn(holder, taking)))
+        for (const taking of held) if (taking.fresh) await this.reservations.release(taking)
+        if (!isRefusal(error) || !lost.includes(true)) throw error
+      }
     }
   }
 }
@@ -143,7 +171,7 @@ export class LogRunStore {
 const isRefusal = (error: unknown): boolean =>
   isThreadlogError(error, 'continuation_conflict', 'checkpoint_conflict', 'not_found')
 
-export const context = (store: ThreadStore, stream: StreamKey, actor: Actor) => ({
+const context = (store: ThreadStore, stream: StreamKey, actor: Actor) => ({
   stream,
   now: store.clock.now(),
   actor,
@@ -159,7 +187,7 @@ const sessionOf = (scope: RunScope): ThreadKey => ({
 
 export const streamOf = (scope: RunScope): StreamKey => threadStream(sessionOf(scope))
 
-export const holderOf = (scope: RunScope, id: string) => ({ ...sessionOf(scope), id })
+export const holderOf = (scope: RunScope, id: string): Holder => ({ ...sessionOf(scope), id })
 
 const reservedFor = (application: string, wait: Wait): Unique[] => [
   { kind: 'external_id', application, provider: wait.provider, key: wait.externalIdKey },

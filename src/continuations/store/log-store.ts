@@ -2,7 +2,7 @@ import { isThreadlogError, type JsonValue, jsonDigest } from '../../base/index.t
 import { type StreamKey, threadStream } from '../../events/index.ts'
 import {
   findWait,
-  Proposal,
+  type Proposal,
   pendingOfProvider,
   type ThreadState,
   type ThreadStore,
@@ -20,8 +20,8 @@ import { ContinuationFailure } from '../model/failure.ts'
 import type { ContinuationRecord, ProviderPendingContinuation } from '../model/record.ts'
 import { RunScope, type RunScopeFields } from '../model/scope.ts'
 import { apiSource } from '../source.ts'
-import { context, holderOf, LogRunStore, streamOf } from './log-runs.ts'
-import type { Taking, Unique } from './reservations.ts'
+import { holderOf, LogRunStore, streamOf } from './log-runs.ts'
+import type { Unique } from './reservations.ts'
 import type { ContinuationStore, WaitAt } from './store.ts'
 
 export interface LogStoreOptions {
@@ -31,7 +31,7 @@ export interface LogStoreOptions {
   readonly audit?: AuditSink | undefined
   /**
    * Refuse an outcome for a wait whose run does not wait for it. Default: it is kept, as the original keeps it, and nothing resumes by it,
-   * since a claim asks for a run that waits (docs/decisions/0012).
+   * since a claim asks for a run that waits (docs/decisions/0013).
    */
   readonly onlyAwaited?: boolean
   /** What waits of threadlog's own runs need: their results are judged and validated as everywhere, and a cancel ends their invocation. */
@@ -66,19 +66,13 @@ export class LogContinuationStore extends LogRunStore implements ContinuationSto
       if (record.status !== 'pending' || record.ready || record.revision !== 0) throw new ContinuationConflictError('not_new')
       const { scope } = record
       const stream = streamOf(scope)
-      const now = { ...context(this.store, stream, this.actor), runId: scope.runId, attempt: null }
-      // Refused here, nothing was taken.
-      suspend(Proposal.on(await this.store.load(stream), now), record, externalId, [])
+      await this.check(stream, (proposal) => suspend(proposal, record, externalId, []))
       if (!fresh && (await this.#isKnown(record.continuationId))) throw new ContinuationConflictError('id_taken')
-      const held: Taking[] = []
-      const state = await this.orRelease(held, async () => {
-        for (const what of uniqueOf(record, key, fresh)) {
-          const taken = await this.reservations.take(what, holderOf(scope, record.continuationId))
-          if (!taken) throw new ContinuationConflictError(what.kind === 'external_id' ? 'external_id_taken' : 'id_taken')
-          held.push(taken)
-        }
-        return this.commit(stream, (proposal) => suspend(proposal, record, externalId, held))
-      })
+      const taken = ({ kind }: Unique) => new ContinuationConflictError(kind === 'external_id' ? 'external_id_taken' : 'id_taken')
+      const whats = uniqueOf(record, key, fresh)
+      const state = await this.reserving(whats, holderOf(scope, record.continuationId), taken, (held) =>
+        this.commit(stream, (proposal) => suspend(proposal, record, externalId, held)),
+      )
       return this.#record(state, record.continuationId)
     })
   }

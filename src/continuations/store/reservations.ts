@@ -1,7 +1,7 @@
 import { canonicalJson, sha256Hex } from '../../base/index.ts'
 import { type Actor, type StreamKey, type ThreadKey, threadStream } from '../../events/index.ts'
 import { findWait, Proposal, type Reservation, type ThreadState, type ThreadStore } from '../../projections/index.ts'
-import { openSession, type Reserved } from '../foreign/runs.ts'
+import { isWithdrawn, openSession, type Reserved } from '../foreign/runs.ts'
 import { RunScope } from '../model/scope.ts'
 
 /** What is unique beyond one thread. External ids are within application and provider; the others everywhere. */
@@ -29,8 +29,8 @@ const GRACE_MS = 2_000
 const LOOK_MS = 10
 
 /**
- * Reservations: first in the order of their stream wins. One whose holder never confirmed it, because its process died in between, is
- * withdrawn from the holder's thread, which voids whatever that still writes for it, and taken over (design §6).
+ * Reservations: first in the order of their stream wins. One that its holder's thread does not rest on, because its process died in between or was
+ * refused, is withdrawn in that thread, which voids whatever is still written for it, and only then released or taken over (design §6).
  */
 export class Reservations {
   readonly #store: ThreadStore
@@ -43,7 +43,11 @@ export class Reservations {
 
   /** Who holds it now, confirmed or not. */
   async holder(what: Unique): Promise<Reservation | undefined> {
-    const { reservation } = await this.#store.load(reservationStream(what))
+    return this.#held(reservationStream(what))
+  }
+
+  async #held(stream: StreamKey): Promise<Reservation | undefined> {
+    const { reservation } = await this.#store.load(stream)
     return reservation?.status === 'taken' ? reservation : undefined
   }
 
@@ -51,13 +55,14 @@ export class Reservations {
   async take(what: Unique, holder: Holder): Promise<Taking | undefined> {
     const stream = reservationStream(what)
     for (;;) {
-      const held = (await this.#store.load(stream)).reservation
-      if (held?.status === 'taken') {
-        if (isSame(held.holder, holder)) return { stream, generation: held.generation, fresh: false }
-        if (await this.#stands(held)) return undefined
-        await this.#withdraw(stream, held)
+      const last = (await this.#store.load(stream)).reservation
+      if (last?.status === 'taken') {
+        const { generation } = last
+        const isOwn = isSame(last.holder, holder)
+        if (isOwn && !(await this.isWithdrawn(holder, { stream, generation }))) return { stream, generation, fresh: false }
+        if (!isOwn && (await this.#stands(stream, last))) return undefined
       }
-      const generation = await this.#append(stream, what.kind, holder, held?.generation ?? 0)
+      const generation = await this.#append(stream, what.kind, holder, last?.generation ?? 0)
       if (generation !== undefined) return { stream, generation, fresh: true }
     }
   }
@@ -77,43 +82,49 @@ export class Reservations {
     return commit && seen + 1
   }
 
-  /** True if the holder's thread rests on it. A young reservation is given the time to be confirmed. */
-  async #stands(held: Reservation): Promise<boolean> {
-    const store = this.#store
-    for (;;) {
-      if (isConfirmed(await store.load(threadStream(held.holder)), held)) return true
-      if (store.clock.now() - held.takenAt > GRACE_MS) return false
-      await store.clock.sleep(LOOK_MS)
+  /** True if the holder's thread rests on it; if false, it never will. A young one is given the time to be confirmed or released. */
+  async #stands(stream: StreamKey, held: Reservation): Promise<boolean> {
+    const { clock } = this.#store
+    const isOpen = async () => {
+      if ((await this.#held(stream))?.generation !== held.generation) return false
+      const thread = await this.#store.load(threadStream(held.holder))
+      return !isConfirmed(thread, stream, held) && !isWithdrawn(thread, { stream, generation: held.generation })
     }
+    while (clock.now() - held.takenAt <= GRACE_MS && (await isOpen())) await clock.sleep(LOOK_MS)
+    return !(await this.#withdraw(stream, held))
   }
 
-  async #withdraw(reservation: StreamKey, { holder, generation }: Reservation): Promise<void> {
+  /** Whether a thread has lost a reservation of its own. */
+  async isWithdrawn(thread: ThreadKey, reserved: Reserved): Promise<boolean> {
+    return isWithdrawn(await this.#store.load(threadStream(thread)), reserved)
+  }
+
+  /** Takes it back in its holder's thread, in whose order it is decided. @returns false when the thread rests on it */
+  async #withdraw(reservation: StreamKey, held: Reservation): Promise<boolean> {
+    const { holder, generation } = held
     const stream = threadStream(holder)
-    const scope = new RunScope({
-      applicationId: holder.application,
-      userId: holder.user,
-      sessionId: holder.thread,
-      runId: holder.id,
-    })
-    await this.#store.commit(stream, (state) => {
-      if ((state.foreign?.withdrawn.get(reservation) ?? 0) >= generation) return undefined
-      const data = { reservation, generation }
-      const open = openSession(Proposal.on(state, this.#context(stream)), scope)
-      const { drafts, context } = open.add({ type: 'reservation.withdrawn/1', data })
+    const { state } = await this.#store.commit(stream, (thread) => {
+      if (isConfirmed(thread, reservation, held) || isWithdrawn(thread, { stream: reservation, generation })) return undefined
+      // A thread of threadlog itself confirms no reservation.
+      if (thread.identity && !thread.foreign) return undefined
+      const open = openSession(Proposal.on(thread, this.#context(stream)), scopeOf(holder))
+      const { drafts, context } = open.add({ type: 'reservation.withdrawn/1', data: { reservation, generation } })
       return { drafts, context }
     })
+    return !isConfirmed(state, reservation, held)
   }
 
-  /** Gives back whatever generation is taken, if no thread rests on it. */
-  async free(what: Unique): Promise<void> {
+  /** Gives back what a thread had, if it does not rest on it any more. */
+  async free(what: Unique, thread: ThreadKey): Promise<void> {
     const held = await this.holder(what)
-    if (held) await this.release({ stream: reservationStream(what), generation: held.generation })
+    if (held && isSame({ ...held.holder, id: '' }, { ...thread, id: '' }))
+      await this.release({ stream: reservationStream(what), generation: held.generation })
   }
 
   /** Gives one back that its thread does not rest on. */
   async release({ stream, generation }: Reserved): Promise<void> {
-    const held = (await this.#store.load(stream)).reservation
-    if (!held || isConfirmed(await this.#store.load(threadStream(held.holder)), held)) return
+    const held = await this.#held(stream)
+    if (held?.generation !== generation || !(await this.#withdraw(stream, held))) return
     await this.#store.commit(stream, ({ reservation }) =>
       reservation?.status === 'taken' && reservation.generation === generation
         ? { drafts: [{ type: 'reservation.released/1', data: { generation } }], context: this.#context(stream) }
@@ -126,12 +137,18 @@ export class Reservations {
   }
 }
 
+const scopeOf = ({ application, user, thread, id }: Holder): RunScope =>
+  new RunScope({ applicationId: application, userId: user, sessionId: thread, runId: id })
+
 const isSame = (a: Holder, b: Holder): boolean =>
   a.application === b.application && a.user === b.user && a.thread === b.thread && a.id === b.id
 
-/** True if the thread has what the reservation is for. */
-function isConfirmed(thread: ThreadState, { kind, holder, generation }: Reservation): boolean {
+/** True if the thread has what this very reservation is for. */
+function isConfirmed(thread: ThreadState, stream: StreamKey, { kind, holder, generation }: Reservation): boolean {
   if (kind === 'run_id') return thread.foreign?.runs.has(holder.id) === true
   const wait = findWait(thread, holder.id)
-  return wait !== undefined && (kind === 'continuation_id' || wait.generation === generation)
+  if (!wait || kind === 'continuation_id') return wait !== undefined
+  const { application } = holder
+  const { provider, externalIdKey: key } = wait
+  return wait.generation === generation && reservationStream({ kind: 'external_id', application, provider, key }) === stream
 }

@@ -1,4 +1,5 @@
 export * from './outcomes.ts'
 export { preflight } from './preflight.ts'
 export { remaining } from './remaining.ts'
+export type * from './types.ts'
 export * from './values.ts'

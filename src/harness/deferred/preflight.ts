@@ -14,7 +14,8 @@ import { runError } from '../run-errors.ts'
 import { lowered } from './lower.ts'
 import { outcomeOf, toolReturn } from './outcomes.ts'
 import { latestResponse, remaining } from './remaining.ts'
-import { type DeferredCall, type DeferredRequest, DeferredToolResults, DeferredToolResume } from './values.ts'
+import type { DeferredCall, DeferredRequest } from './types.ts'
+import { DeferredToolResults, DeferredToolResume } from './values.ts'
 
 const MAX_REQUESTS = 128
 const MAX_METADATA_BYTES = 65_536
@@ -137,8 +138,9 @@ function checkDecision(decision: unknown): void {
 
 /** Row 11, in the order of the requests: calls, then overrides. */
 function finalResults({ requests, results }: DeferredToolResume): DeferredToolResults {
-  const calls: Record<string, unknown> = {}
-  for (const request of requests.calls) calls[targetId(request)] = finalValue(request, results.calls[targetId(request)])
+  const calls = Object.fromEntries(
+    requests.calls.map((request) => [targetId(request), finalValue(request, results.calls[targetId(request)])]),
+  )
   for (const decision of Object.values(results.approvals)) {
     const outcome = outcomeOf(decision)
     if (outcome?.is === 'approved' && outcome.overrideArgs !== undefined)

@@ -1,6 +1,7 @@
 import { answeredCallIds, type Message, type ResponseMessage, toolCalls } from '../../messages/index.ts'
 import { runError } from '../run-errors.ts'
-import { type DeferredRequest, DeferredRequests, DeferredToolResults, DeferredToolResume } from './values.ts'
+import type { DeferredRequest } from './types.ts'
+import { DeferredRequests, DeferredToolResults, DeferredToolResume } from './values.ts'
 
 /** The latest response and the ids answered after it. @throws ThreadlogError `deferred_request_missing` for a history without one */
 export function latestResponse(history: readonly Message[]): { response: ResponseMessage; answered: ReadonlySet<string> } {
@@ -22,8 +23,10 @@ export function remaining(resume: DeferredToolResume, history: readonly Message[
       .filter((id) => !answered.has(id)),
   )
   const { requests, results, recovery } = resume
-  const calls = requests.calls.filter(({ modelCall }) => open.has(modelCall.toolCallId))
-  const approvals = requests.approvals.filter(({ modelCall }) => open.has(modelCall.toolCallId))
+  // What is no request at all is left out: it is nobody's call.
+  const isOpen = (request: DeferredRequest) => open.has(request?.modelCall?.toolCallId)
+  const calls = requests.calls.filter(isOpen)
+  const approvals = requests.approvals.filter(isOpen)
   if (calls.length + approvals.length === 0) return undefined
   const ids = new Set([...calls, ...approvals].map(({ targetCall }) => targetCall.toolCallId))
   const kept = (from: Readonly<Record<string, unknown>>) => Object.fromEntries(Object.entries(from).filter(([id]) => ids.has(id)))
@@ -39,12 +42,10 @@ export function remaining(resume: DeferredToolResume, history: readonly Message[
 }
 
 function resultsOf(requests: readonly DeferredRequest[], results: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const kept: Record<string, unknown> = {}
-  for (const { targetCall } of requests) {
-    const id = targetCall.toolCallId
+  const kept = requests.map(({ targetCall: { toolCallId: id } }) => {
     if (!Object.hasOwn(results, id))
       throw runError('deferred_results_incomplete', 'An open request has no result.', { details: { tool_call_id: id } })
-    kept[id] = results[id]
-  }
-  return kept
+    return [id, results[id]] as const
+  })
+  return Object.fromEntries(kept)
 }

@@ -2,6 +2,7 @@ import { connect as openSocket, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as openTls } from 'node:tls'
 import kafkajs, { type ISocketFactory, type Kafka, type Producer, type ProducerConfig, type SASLOptions } from 'kafkajs'
 import { installCodecs } from './codecs.ts'
+import { tuned } from './inside.ts'
 
 /** How to reach a cluster. */
 export interface KafkaConnection {
@@ -41,7 +42,7 @@ const RETRY = { initialRetryTime: 50, maxRetryTime: 400, retries: 3 }
 export function clientOf({ brokers, clientId = 'threadlog', ssl, sasl, through }: KafkaConnection): Kafka {
   silencePartitionerNotice()
   installCodecs()
-  return new kafkajs.Kafka({
+  const kafka = new kafkajs.Kafka({
     clientId,
     brokers: [...brokers],
     ...(ssl !== undefined && { ssl: ssl as ConnectionOptions }),
@@ -53,6 +54,7 @@ export function clientOf({ brokers, clientId = 'threadlog', ssl, sasl, through }
     logCreator: () => () => {},
     socketFactory: through ? (to) => socketFactory({ ...to, ...through(to) }) : socketFactory,
   })
+  return tuned(kafka)
 }
 
 /** kafkajs warns once for each process that its default partitioner has changed; this package names every partition itself. */

@@ -1,9 +1,10 @@
 import type { Kafka } from 'kafkajs'
 import { CLOSE_MS, METADATA_MS, within } from './connection.ts'
 import { closed, isHopeless, isKind } from './errors.ts'
+import { clusterKey } from './inside.ts'
 
-// Reading at an offset without a group, and asking for offsets: kafkajs 2.2.4 does both inside and offers neither. This file is all
-// that knows its inside (test/log/kafka/direct.contract.test.ts holds it to that).
+// Reading at an offset without a group, and asking for offsets: kafkajs 2.2.4 does both inside and offers neither. This file and
+// inside.ts are all that knows its inside (test/log/kafka/inside.kafka.test.ts holds them to that).
 
 /** A record as a broker gave it. */
 export interface RawRecord {
@@ -250,9 +251,7 @@ export class DirectReader {
 }
 
 function createCluster(kafka: Kafka): InnerCluster {
-  const symbol = Object.getOwnPropertySymbols(kafka).find(({ description }) => description === 'private:Kafka:createCluster')
-  if (!symbol) throw new Error('this version of kafkajs is not known')
-  const create = (kafka as unknown as Record<symbol, (options: object) => InnerCluster>)[symbol]!
+  const create = (kafka as unknown as Record<symbol, (options: object) => InnerCluster>)[clusterKey(kafka)]!
   return create.call(kafka, {
     metadataMaxAge: METADATA_MS,
     allowAutoTopicCreation: false,

@@ -32,9 +32,11 @@ export class KafkaEventLog implements EventLog {
   readonly partitions: number
   readonly #parts: KafkaEventLogParts
   /** Commits whose fate somebody waits for. */
-  readonly #pending = new Map<string, () => void>()
-  /** Those of the open transaction. */
-  readonly #settled: string[] = []
+  readonly #pending = new Map<string, (head: StreamHead) => void>()
+  /** Those of the open transaction, each with its last event. */
+  readonly #settled: [id: string, head: StreamHead][] = []
+  /** By stream, the commit that was handed to the cluster. */
+  readonly #sent = new Map<StreamKey, Commit>()
   /** By stream, the end of the newest commit that is on its way. */
   readonly #turns = new Map<StreamKey, Promise<void>>()
   #closing = false
@@ -79,18 +81,20 @@ export class KafkaEventLog implements EventLog {
       known = this.#outlook(commit)
     }
     if (known !== 'open') return this.#standing(commit)
-    const accepted = new Promise<'accepted'>((resolve) => this.#pending.set(commit.id, () => resolve('accepted')))
+    const accepted = new Promise<Appended>((resolve) => this.#pending.set(commit.id, (head) => resolve({ accepted: true, head })))
     const judged = async () => {
       for (;;) {
         await reached.wait(partition, (await sender.send(partition, commit)) + 1n)
-        const fate = connection.look(() => store.fate(commit))
-        if (fate !== 'open') return fate
+        // Read here and stored: what it is has been told.
+        if (!this.#pending.has(commit.id)) return accepted
+        if (connection.look(() => store.fate(commit)) !== 'open') return this.#standing(commit)
       }
     }
+    this.#sent.set(commit.stream, commit)
     try {
-      await Promise.race([accepted, judged()])
-      return this.#standing(commit)
+      return await Promise.race([accepted, judged()])
     } finally {
+      this.#sent.delete(commit.stream)
       this.#pending.delete(commit.id)
     }
   }
@@ -99,9 +103,9 @@ export class KafkaEventLog implements EventLog {
   #outlook(commit: Commit): Fate | 'not-its-turn' {
     const { connection, store } = this.#parts
     return connection.look(() => {
-      const head = store.head(commit.stream)
-      const fate = store.fate(commit)
-      const fits = commit.base === (head?.version ?? 0) && commit.previous === (head?.hash ?? ZERO_HASH)
+      const { version, hash } = store.head(commit.stream) ?? { version: 0, hash: ZERO_HASH }
+      const fate = version > commit.base ? store.fate(commit) : 'open'
+      const fits = commit.base === version && commit.previous === hash
       return fate === 'open' && !fits ? 'not-its-turn' : fate
     })
   }
@@ -124,16 +128,27 @@ export class KafkaEventLog implements EventLog {
     clearTimeout(timer)
   }
 
-  /** Accepted events have been stored. */
+  /** The commit of a stream that this process has on its way. */
+  sent(stream: string): Commit | undefined {
+    return this.#sent.get(stream as StreamKey)
+  }
+
+  /** The events of an accepted commit have been stored. */
   accepted(events: readonly RecordedEvent[]): void {
     if (this.#pending.size === 0) return
-    for (const { event } of events) if (event?.commit.index === 0) this.#settled.push(event.commit.id)
+    // A commit this build cannot read to its end is looked for in the replica.
+    const { event, version, hash, position } = events.at(-1) as RecordedEvent
+    if (event && event.commit.index === event.commit.size - 1) this.#settled.push([event.commit.id, { version, hash, position }])
   }
 
   /** The transaction that stored them is committed, or rolled back. */
   decided(committed: boolean): void {
     const settled = this.#settled.splice(0)
-    if (committed) for (const id of settled) this.#pending.get(id)?.()
+    if (committed)
+      for (const [id, head] of settled) {
+        this.#pending.get(id)?.(head)
+        this.#pending.delete(id)
+      }
   }
 
   async *read(stream: StreamKey, after = 0): AsyncGenerator<RecordedEvent[]> {

@@ -1,6 +1,6 @@
 import type { Kafka } from 'kafkajs'
 import { type Clock, isThreadlogError, systemClock } from '../../base/index.ts'
-import type { EventLog, Projector, Sql } from '../ports.ts'
+import type { EventLog, Projector, RecordedEvent, Sql } from '../ports.ts'
 import {
   type Connection,
   EventStore,
@@ -115,11 +115,12 @@ async function assemble({
   const projectors = new Projectors(connection, store, () => {})
   const wakeups = new Wakeups(connection, () => void (projectors.isBehind() && writer.submit(() => {}).catch(() => {})))
   let accepted = false
-  const ingest = new Ingest(connection, { heads, store, partitions }, (events) => {
+  const onAccepted = (events: readonly RecordedEvent[]) => {
     accepted = true
     projectors.apply(events)
     log.accepted(events)
-  })
+  }
+  const ingest = new Ingest(connection, { heads, store, partitions }, onAccepted, (stream) => log.sent(stream))
   const announcer: Participant = {
     begin() {},
     committed() {

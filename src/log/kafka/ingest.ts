@@ -1,5 +1,13 @@
 import { sha256Hex } from '../../base/index.ts'
-import { decodeEnvelope, decodeEvent, type Envelope, type EventHash, type LogEvent, type StreamKey } from '../../events/index.ts'
+import {
+  type Commit,
+  decodeEnvelope,
+  decodeEvent,
+  type Envelope,
+  type EventHash,
+  type LogEvent,
+  type StreamKey,
+} from '../../events/index.ts'
 import { type ArbitrationRecord, arbitrate, type OpenCommit } from '../arbitration.ts'
 import { partitionOf } from '../partition.ts'
 import type { RecordedEvent } from '../ports.ts'
@@ -53,17 +61,23 @@ export class Ingest implements Participant {
   readonly #store: EventStore
   readonly #partitions: number
   readonly #onAccepted: (events: readonly RecordedEvent[]) => void
+  readonly #sent: (stream: string) => Commit | undefined
   readonly #committed = new Map<number, Reading>()
   readonly #changed = new Map<number, Reading>()
   #dataVersion = -1
 
-  /** @param onAccepted told of each accepted commit inside the transaction, after its events are stored */
+  /**
+   * @param onAccepted told of each accepted commit inside the transaction, after its events are stored
+   * @param sent the commit of a stream that this process has on its way
+   */
   constructor(
     connection: Connection,
     { heads, store, partitions }: { heads: Heads; store: EventStore; partitions: number },
     onAccepted: (events: readonly RecordedEvent[]) => void,
+    sent: (stream: string) => Commit | undefined,
   ) {
     this.#connection = connection
+    this.#sent = sent
     this.#onAccepted = onAccepted
     this.#heads = heads
     this.#store = store
@@ -115,10 +129,11 @@ export class Ingest implements Participant {
   feed(partition: number, records: readonly RawRecord[], next: bigint): void {
     const before = this.#changed.get(partition) ?? this.#committed.get(partition) ?? FRESH
     let { open, voids, last } = before
+    let newest: RawRecord | undefined
     for (const record of records) {
       if (record.offset < before.read || record.offset < before.next) continue
-      last = { offset: record.offset, hash: bodyHash(record.value), epoch: record.epoch }
-      const candidate = candidateOf(record, partition, this.#partitions)
+      newest = record
+      const candidate = this.#own(record, partition) ?? candidateOf(record, partition, this.#partitions)
       if (!candidate) {
         // Bytes that name no commit of this partition stand between others like any foreign record.
         voids += 1 + (open?.records.length ?? 0)
@@ -130,6 +145,7 @@ export class Ingest implements Participant {
       for (const group of outcome.voids ?? []) voids += group.records.length
       if (outcome.accepted) this.#onAccepted(this.#accept(candidate.stream, partition, outcome.accepted))
     }
+    if (newest) last = { offset: newest.offset, hash: bodyHash(newest.value), epoch: newest.epoch }
     const read = later(next, before.read)
     const first = open?.records[0]
     const reading: Reading = {
@@ -140,6 +156,25 @@ export class Ingest implements Participant {
       next: first ? BigInt(first.offset) : later(read, before.next),
     }
     this.#save(partition, reading)
+  }
+
+  /** A record whose very bytes this process has sent: what they say is known. */
+  #own({ key, value, offset }: RawRecord, partition: number): Candidate | undefined {
+    if (key === null || value === null) return undefined
+    const commit = this.#sent(Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('latin1'))
+    const known = commit?.records.find(({ bytes }) => bytes.byteLength === value.byteLength && Buffer.compare(bytes, value) === 0)
+    if (!commit || !known || partitionOf(commit.stream, this.#partitions) !== partition) return undefined
+    const { version, hash, bytes, event } = known
+    return {
+      stream: commit.stream,
+      version,
+      commit: event.commit,
+      previous: event.previous,
+      hash,
+      offset: Number(offset),
+      bytes,
+      event,
+    }
   }
 
   #accept(stream: StreamKey, partition: number, accepted: readonly Candidate[]): RecordedEvent[] {

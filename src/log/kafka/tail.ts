@@ -105,10 +105,10 @@ export class TopicTail {
         return offset === undefined ? [] : [{ topic, partition, offset }]
       })
       if (asks.length === 0) return this.#regroup()
-      for (const batch of await this.#reader.fetch(node, asks, { maxWaitMs, maxBytes, committed })) {
-        if (signal.aborted) return
-        await this.#take(batch)
-      }
+      const batches = await this.#reader.fetch(node, asks, { maxWaitMs, maxBytes, committed })
+      if (signal.aborted) return
+      // Partitions do not depend on each other: handed over together, they are stored together.
+      await Promise.all(batches.map((batch) => this.#take(batch)))
     }
   }
 

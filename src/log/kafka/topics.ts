@@ -1,5 +1,5 @@
 import type { Message, Producer } from 'kafkajs'
-import { eitherSignal, reject } from '../../base/index.ts'
+import { eitherSignal, reject, systemClock } from '../../base/index.ts'
 import { partitionOf } from '../partition.ts'
 import type { Delivery, Positions, TopicName, TopicRecord, Topics } from '../ports.ts'
 import { CLOSE_MS, producerOf, within } from './connection.ts'
@@ -18,6 +18,11 @@ type KafkaTransaction = Pick<Transact, 'publish'> & {
   progress?: Omit<NonNullable<Transact['progress']>, 'topic'> & { topic: TopicName | 'events' }
 }
 
+/**
+ * Milliseconds from the beginning of a transaction that carries progress to that of the next in the same partition. Each costs five requests,
+ * and what comes meanwhile goes with the next; the first after a silence waits for nothing.
+ */
+const PACE_MS = 25
 const SCAN = { maxWaitMs: 100, maxBytes: 1 << 20, committed: true }
 /** Milliseconds after which no request of a producer is under way any more. */
 const RETIRE_MS = 15_000
@@ -88,7 +93,10 @@ export class KafkaTopics implements Topics {
     return { partition, key, value: bytes, ...(headers && { headers: toKafkaHeaders(headers) }) }
   }
 
-  /** Progress is that of one partition: each has a transactional id of its own, so that taking one over fences nobody else. */
+  /**
+   * Progress is that of one partition: each has a transactional id of its own, so that taking one over fences nobody else. Resolves when
+   * the next transaction there may begin.
+   */
   async transact({ publish, progress }: KafkaTransaction): Promise<void> {
     const { prefix } = this.#o
     if (progress && progress.next.size !== 1)
@@ -110,6 +118,7 @@ export class KafkaTopics implements Topics {
         return marked ? { ...message, headers: { ...message.headers, ...marked } } : message
       }),
     }))
+    const begun = performance.now()
     const written = await this.#transactor(id, progress).run({
       messages,
       ...(progress &&
@@ -124,6 +133,7 @@ export class KafkaTopics implements Topics {
         }),
     })
     for (const { topic: name, partition, offset } of written) this.#written.set(`${name} ${partition}`, offset)
+    if (progress) await systemClock.sleep(begun + PACE_MS - performance.now(), this.#stop.signal)
   }
 
   /** The cluster may name the place before a transaction of this process for a moment yet. */

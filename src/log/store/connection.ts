@@ -48,8 +48,8 @@ export class Connection implements Sql {
     return statement
   }
 
-  run(sql: string, ...values: SqlValue[]): void {
-    this.prepare(sql).run(...values)
+  run(sql: string, ...values: SqlValue[]): number {
+    return Number(this.prepare(sql).run(...values).changes)
   }
 
   all<Row = Record<string, SqlValue>>(sql: string, ...values: SqlValue[]): Row[] {

@@ -83,12 +83,17 @@ const moving = [
 export const INSERT_THREAD = `INSERT INTO threads(${[...opening, ...moving].join(', ')})
 VALUES (${[...opening, ...moving].map(() => '?').join(', ')})`
 
+/** Moves on the row of an opened thread, never back; what the events do not say is null, and stays. The last two parameters are thread and version. */
+export const MOVE_THREAD = `UPDATE threads SET ${moving
+  .map((name) => (name === 'last_end' || name === 'updated_at' ? `${name} = ifnull(?, ${name})` : `${name} = ?`))
+  .join(', ')} WHERE stream = ? AND version < ? AND application <> ''`
+
 /** Its last parameter is the id. A repair of the first event opens the thread late, so the opening columns have a statement too. */
 export const UPDATE_THREAD = `UPDATE threads SET ${moving.map((name) => `${name} = ?`).join(', ')} WHERE id = ?`
 export const REOPEN_THREAD = `UPDATE threads SET ${opening.map((name) => `${name} = ?`).join(', ')} WHERE id = ?`
 
 type Opening = Pick<ThreadRow, (typeof opening)[number]>
-type Moving = Pick<ThreadRow, (typeof moving)[number]>
+type Moving = { readonly [Name in (typeof moving)[number]]: ThreadRow[Name] | null }
 
 export const openingValues = (row: Opening): SqlValue[] => opening.map((name) => row[name])
 export const movingValues = (row: Moving): SqlValue[] => moving.map((name) => row[name])
@@ -106,8 +111,8 @@ export function openingOf({ stream, after, steps }: ThreadSteps): Opening {
   }
 }
 
-/** What the events of one transaction make of a row. `old` keeps what the steps do not say. */
-export function movingOf({ after, steps }: ThreadSteps, old: Pick<ThreadRow, 'last_end' | 'updated_at'> | undefined): Moving {
+/** What the events of one transaction make of a row; null for a last end and a time that they do not say. */
+export function movingOf({ after, steps }: ThreadSteps): Moving {
   const { state, quarantine } = after
   const run = state.run
   return {
@@ -123,9 +128,9 @@ export function movingOf({ after, steps }: ThreadSteps, old: Pick<ThreadRow, 'la
     open_waits: pendingWaits(state).length,
     blocked_revision: run?.blocked?.revision ?? null,
     requested_agent: state.requested[0]?.agent ?? null,
-    last_end: lastEnd(steps) ?? old?.last_end ?? null,
+    last_end: lastEnd(steps) ?? null,
     quarantined_at: quarantine?.version ?? null,
-    updated_at: timeOf(steps) ?? old?.updated_at ?? 0,
+    updated_at: timeOf(steps) ?? null,
   }
 }
 

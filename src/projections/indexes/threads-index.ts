@@ -3,6 +3,7 @@ import { SNAPSHOTS } from '../snapshot-table.ts'
 import { Folds, type ThreadSteps } from './steps.ts'
 import {
   INSERT_THREAD,
+  MOVE_THREAD,
   movingOf,
   movingValues,
   openingOf,
@@ -29,14 +30,15 @@ export function threadsIndex(folds: Folds = new Folds()): Projector {
 type Standing = Pick<ThreadRow, 'id' | 'version' | 'last_end' | 'updated_at' | 'application'>
 
 function write(tx: ProjectorTx, thread: ThreadSteps): void {
-  if (thread.after.state.reservation) return
-  const old = tx.get<Standing>(
-    'SELECT id, version, last_end, updated_at, application FROM threads WHERE stream = ?',
-    thread.stream,
-  )
-  if (!old) tx.run(INSERT_THREAD, ...openingValues(openingOf(thread)), ...movingValues(movingOf(thread, undefined)))
-  else if (thread.after.head.version > old.version || thread.refolded) {
-    tx.run(UPDATE_THREAD, ...movingValues(movingOf(thread, old)), old.id)
-    if (old.application === '' && thread.after.state.identity) tx.run(REOPEN_THREAD, ...openingValues(openingOf(thread)), old.id)
+  const { stream, steps, after, refolded } = thread
+  const now = movingOf(thread)
+  const goesOn = steps[0]?.before.head.version !== 0 && !refolded
+  if (goesOn && tx.run(MOVE_THREAD, ...movingValues(now), stream, after.head.version) > 0) return
+  const old = tx.get<Standing>('SELECT id, version, last_end, updated_at, application FROM threads WHERE stream = ?', stream)
+  const row = { ...now, last_end: now.last_end ?? old?.last_end ?? null, updated_at: now.updated_at ?? old?.updated_at ?? 0 }
+  if (!old) tx.run(INSERT_THREAD, ...openingValues(openingOf(thread)), ...movingValues(row))
+  else if (after.head.version > old.version || refolded) {
+    tx.run(UPDATE_THREAD, ...movingValues(row), old.id)
+    if (old.application === '' && after.state.identity) tx.run(REOPEN_THREAD, ...openingValues(openingOf(thread)), old.id)
   }
 }

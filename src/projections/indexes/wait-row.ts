@@ -89,6 +89,10 @@ const created = [
 const moving = ['status', 'ready', 'revision', 'result_id', 'digest', 'updated_at'] as const
 const columns = [...created, ...moving]
 
+/** Moves on a wait that is there: most often the only columns to write. The last three parameters are its id, its thread and its revision. */
+export const UPDATE_WAIT = `UPDATE waits SET ${moving.map((name) => `${name} = ?`).join(', ')}
+WHERE continuation_id = ? AND stream = ? AND revision <= ?`
+
 /** Inserts a wait, or moves on the one with its id; never that of another thread, and never back. */
 export const UPSERT_WAIT = `INSERT INTO waits(${columns.join(', ')})
 VALUES (${columns.map(() => '?').join(', ')})
@@ -96,6 +100,19 @@ ON CONFLICT(continuation_id) DO UPDATE SET ${moving.map((name) => `${name} = exc
 WHERE stream = excluded.stream AND revision <= excluded.revision`
 
 export const waitValues = (row: Omit<WaitRow, 'id'>): SqlValue[] => columns.map((name) => row[name])
+export const waitUpdate = (stream: string, wait: Wait): SqlValue[] => {
+  const row = waitMoving(wait)
+  return [...moving.map((name) => row[name]), wait.id, stream, wait.revision]
+}
+
+const waitMoving = (wait: Wait): Pick<WaitRow, (typeof moving)[number]> => ({
+  status: wait.status,
+  ready: wait.ready ? 1 : 0,
+  revision: wait.revision,
+  result_id: wait.outcome?.resultId ?? null,
+  digest: wait.outcome?.digest ?? null,
+  updated_at: wait.updatedAt,
+})
 
 /** The row of a wait. */
 export function waitRow(identity: ThreadIdentity, wait: Wait): Omit<WaitRow, 'id'> {
@@ -114,18 +131,13 @@ export function waitRow(identity: ThreadIdentity, wait: Wait): Omit<WaitRow, 'id
     kind: wait.item.kind,
     tool_name: wait.item.tool_name,
     call_id: wait.item.model_call_id,
-    status: wait.status,
-    ready: wait.ready ? 1 : 0,
-    revision: wait.revision,
     run_id: wait.runId,
     invocation_id: wait.invocationId,
     proposal_digest: wait.item.proposal_digest,
     deadline: wait.item.deadline,
     resume: wait.resume && canonicalJson(wait.resume.value),
     grants: wait.grants && canonicalJson(wait.grants.value),
-    result_id: wait.outcome?.resultId ?? null,
-    digest: wait.outcome?.digest ?? null,
     created_at: wait.createdAt,
-    updated_at: wait.updatedAt,
+    ...waitMoving(wait),
   }
 }

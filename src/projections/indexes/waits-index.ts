@@ -1,9 +1,9 @@
 import type { LogEvent } from '../../events/index.ts'
 import type { Projector, ProjectorTx } from '../../log/index.ts'
 import { SNAPSHOTS } from '../snapshot-table.ts'
-import { findWait, type Wait } from '../state.ts'
+import { findWait, initial, type Wait } from '../state.ts'
 import { Folds, type ThreadSteps } from './steps.ts'
-import { UPSERT_WAIT, WAITS, waitRow, waitValues } from './wait-row.ts'
+import { UPDATE_WAIT, UPSERT_WAIT, WAITS, waitRow, waitUpdate, waitValues } from './wait-row.ts'
 
 /** Keeps one row per wait of any status: the table `waits`. */
 export function waitsIndex(folds: Folds = new Folds()): Projector {
@@ -26,8 +26,12 @@ function write(tx: ProjectorTx, thread: ThreadSteps): void {
     if (event?.type === 'invocation.deleted/1')
       tx.run('DELETE FROM waits WHERE stream = ? AND run_id = ?', thread.stream, event.data.run_id)
   for (const wait of thread.refolded ? allWaits(thread) : touchedWaits(thread))
-    tx.run(UPSERT_WAIT, ...waitValues(waitRow(identity, wait)))
+    if (isNew(thread, wait) || tx.run(UPDATE_WAIT, ...waitUpdate(identity.stream, wait)) === 0)
+      tx.run(UPSERT_WAIT, ...waitValues(waitRow(identity, wait)))
 }
+
+const isNew = ({ steps, refolded }: ThreadSteps, { id }: Wait): boolean =>
+  refolded || findWait(steps[0]?.before.state ?? initial, id) === undefined
 
 const allWaits = ({ after: { state } }: ThreadSteps): Wait[] => [
   ...[...state.closedWaits].map(([, wait]) => wait),

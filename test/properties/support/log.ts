@@ -179,6 +179,7 @@ export class LogView {
     return {
       run: (sql, ...values) => {
         if (sql.startsWith('INSERT')) this.log.snapshot = values
+        return 1
       },
       all: () => [],
       get: <Row>() => {

@@ -21,7 +21,7 @@ const PRODUCE = 0
 const SUFFERING = new Set([PRODUCE, 1, 2, 3])
 
 /** Whole frames of a Kafka connection: four bytes of length, and what they count. */
-function* framesOf(buffer: { rest: Buffer }, chunk: Buffer): Generator<Buffer> {
+export function* framesOf(buffer: { rest: Buffer }, chunk: Buffer): Generator<Buffer> {
   buffer.rest = buffer.rest.length === 0 ? chunk : Buffer.concat([buffer.rest, chunk])
   while (buffer.rest.length >= 4) {
     const end = 4 + buffer.rest.readInt32BE(0)

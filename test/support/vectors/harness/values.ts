@@ -1,5 +1,5 @@
 import { isThreadlogError } from '../../../../src/base/index.ts'
-import { DeferredToolResume } from '../../../../src/harness/index.ts'
+import { DeferredToolResults, DeferredToolResume } from '../../../../src/harness/index.ts'
 import type { HarnessState } from '../../../../src/messages/index.ts'
 
 // Forms of the recorded harness vectors (test/vectors/harness/README.md).
@@ -38,38 +38,41 @@ function special(name: string): unknown {
   }
 }
 
-/** `{raw: x}` stands for an illegal decision, passed as it is; everything else is the wire form. */
-function decisions(value: Any): Any {
-  return Object.fromEntries(
-    Object.entries(value ?? {}).map(([id, item]: [string, Any]) => [
-      id,
-      item && typeof item === 'object' && 'raw' in item ? item.raw : item,
-    ]),
-  )
-}
+const isRaw = (decision: Any): boolean => typeof decision === 'object' && decision !== null && 'raw' in decision
 
-/** The resume value of a vector, or what stands in its place. */
+/** The resume value of a vector, or what stands in its place. `{raw: x}` is an illegal decision and is passed as it is. */
 export function resumeOf(value: Any): unknown {
   if (value === null || value === undefined) return undefined
   if ('$raw' in value) return live(value.$raw)
-  const { results, ...rest } = live(value)
-  return DeferredToolResume.parse({ ...rest, results: { ...results, approvals: decisions(results?.approvals) } })
+  const { results = {}, ...rest } = live(value)
+  const decisions = Object.entries<Any>(results.approvals ?? {})
+  const wire = Object.fromEntries(decisions.map(([id, decision]) => [id, isRaw(decision) ? null : decision]))
+  const resume = DeferredToolResume.parse({ ...rest, results: { ...results, approvals: wire } })
+  if (!decisions.some(([, decision]) => isRaw(decision))) return resume
+  const given = decisions.map(([id, decision]) => [id, isRaw(decision) ? decision.raw : resume.results.approvals[id]])
+  return new DeferredToolResume({
+    ...resume,
+    results: new DeferredToolResults({ ...resume.results, approvals: Object.fromEntries(given) }),
+  })
 }
 
 /** A resume value in wire form. */
 export const resumeForm = (resume: DeferredToolResume | undefined): Any =>
   resume === undefined ? null : JSON.parse(JSON.stringify(resume))
 
-/** The vectors' name of an error: class, code, details and hint of errors of ours; only that there is one for all others. */
+/** The vectors' name of an error: class, code, details and hint of refusals that have a class; of other refusals that they are ours. */
 export function errorForm(error: unknown): Any {
-  if (!isThreadlogError(error)) return { code: null }
-  if (error.kind === undefined) return { code: null }
-  return { type: error.kind, code: error.code, details: error.details, retry_hint: error.retryHint }
+  if (!isThreadlogError(error)) return { code: null, ours: false }
+  if (error.kind === undefined) return { code: null, ours: true }
+  return { type: error.kind, code: error.code, details: error.details, retry_hint: error.retryHint, ours: true }
 }
+
+/** Refusals of values over there: here refusals without a class, never an exception of the language. */
+const REFUSALS = ['TypeError', 'ValueError', 'ValidationError']
 
 /** `expect.error` as far as it is part of the contract. */
 export function wantedError(error: Any): Any {
-  if (error.code === null) return { code: null }
+  if (error.code === null) return { code: null, ...(REFUSALS.includes(error.type) ? { ours: true } : {}) }
   const { type, code, details, retry_hint } = error
   return { type, code, ...(details ? { details } : {}), ...(retry_hint ? { retry_hint } : {}) }
 }
