@@ -23,7 +23,7 @@ export async function answerWaits(settle: SettleAnswer, state: ThreadState, resu
     const wait = item && findWait(state, item.continuation_id)
     if (!wait) continue
     const id = targetCall.toolCallId
-    const answer = wait.item.kind === 'approval' ? decisionOf(results.approvals[id]) : valueOf(results.calls[id])
+    const answer = wait.item.kind === 'approval' ? decisionOf(results.approvals[id]) : resultValue(results.calls[id])
     const receipt = await settle(wait, answer)
     if (receipt.verdict === 'accepted' || receipt.verdict === 'duplicate') continue
     const code = receipt.verdict === 'invalid' ? 'deferred_results_invalid' : receipt.verdict
@@ -46,7 +46,7 @@ function decisionOf(decision: unknown): { result: JsonValue } {
   return { result }
 }
 
-function valueOf(value: unknown): { result: JsonValue } | { failure: { code: string; retryable: boolean } } {
+function resultValue(value: unknown): { result: JsonValue } | { failure: { code: string; retryable: boolean } } {
   const outcome = outcomeOf(value)
   if (outcome?.is === 'tool-failed') return { failure: TOOL_FAILED }
   return { result: toJson((outcome?.is === 'tool-return' ? outcome.returnValue : value) ?? null) }

@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject } from '../base/index.ts'
 import type { BatchItem, ThreadKey } from '../events/index.ts'
 import { CONTINUE, DeferredRequests, RunResult as HarnessResult, usageOf } from '../harness/index.ts'
+import type { ResponseMessage } from '../messages/index.ts'
 import {
   type Wait as FoldedWait,
   findWait,
@@ -64,6 +65,7 @@ function runResult(state: ThreadState, end: RunEnd, now = state): RunResult {
     state: () => harnessState(state),
     usage: () => usageOf(state, end.runId),
     before: () => firstOf(state, end),
+    after: () => lastOf(state, end),
     waits: suspended
       ? items.flatMap(({ continuation_id: id }) => findWait(now, id) ?? []).map((wait) => publicWait(key, wait))
       : [],
@@ -94,6 +96,13 @@ function firstOf(state: ThreadState, { runId, status }: RunEnd): number {
     if (status === 'completed' && entry.role === 'request' && asksToGoOn(messageOf(entry))) break
   }
   return first
+}
+
+/** Where they end: what closes the calls of a response that a cancel cut is not the run's own. */
+function lastOf({ history }: ThreadState, { status }: RunEnd): number {
+  const cut = history.length >= 2 ? history.at(history.length - 2) : undefined
+  const isCut = cut?.role === 'response' && (messageOf(cut) as ResponseMessage).state === 'interrupted'
+  return status === 'cancelled' && isCut && history.at(-1)?.role === 'request' ? history.length - 1 : history.length
 }
 
 const asksToGoOn = (message: ReturnType<typeof messageOf>): boolean =>

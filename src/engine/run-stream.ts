@@ -169,9 +169,9 @@ export class RunStream implements AsyncIterable<RunStreamEvent>, AsyncDisposable
     return this.#delivered
   }
 
-  /** After close: the last valid result, delivered or not; null before, and for a run that had none. */
+  /** Once the terminal event was delivered, or after close: the last valid result; null before, and for a run that had none. */
   get outcome(): RunResult | null {
-    return this.#phase === 'closed' ? this.#outcome : null
+    return this.#phase === 'closed' || this.#delivered ? this.#outcome : null
   }
 
   /** What the caller's answers still hold that the history does not; null for nothing. */
@@ -179,6 +179,7 @@ export class RunStream implements AsyncIterable<RunStreamEvent>, AsyncDisposable
     const { resume, stream, previous } = this.#run
     if (!resume) return null
     const state = await this.#deps.store.load(stream)
+    if (state.batch?.runId != null && this.#begun) return null
     const history = state.identity ? messageHistory(state) : (previous?.messageHistory ?? [])
     return remaining(resume, history) ?? null
   }

@@ -16,6 +16,7 @@ export interface Agent {
   /** What calls of a tool need, by its name: as the tool says, nothing, a person's yes, a reviewer's, or they are refused. */
   readonly permissions: ReadonlyMap<string, Permission>
   readonly reviewer?: Reviewer
+  readonly modelRetries: number
   readonly modelRecovery?: ModelRecovery
   /** Seconds since the latest response after which consumed results are shortened; undefined: never. */
   readonly coldStartSeconds: number | undefined
@@ -51,12 +52,14 @@ export interface ModelRecovery {
 
 /** The built-in tool with which an agent asks its user (state spec §3.7). */
 export const QUESTION_TOOL = 'ask_user_question'
+const QUESTION_IDENTITY = `tool/a13n-user-interaction-tools/${QUESTION_TOOL}`
 
 /**
  * Declares an agent.
  * @param o.model any AI SDK `LanguageModelV4` (`provider('model-id')`)
  * @param o.questions adds `ask_user_question`
  * @param o.permissions by tool name: `allow` runs it without asking, `ask` needs a person, `review` asks the reviewer, `deny` refuses
+ * @param o.modelRetries how often a request is sent again that failed before anything came of it, and may succeed later; default 2
  * @param o.modelRecovery off by default
  * @param o.coldStart long results are shortened once a thread has been idle for `idleSeconds` (default 3,600); `false`: never
  * @throws ThreadlogError `agent_invalid`, `tool_duplicate`
@@ -70,6 +73,7 @@ export function defineAgent(o: {
   questions?: boolean
   permissions?: Readonly<Record<string, Permission>>
   reviewer?: Reviewer
+  modelRetries?: number
   modelRecovery?: ModelRecovery
   coldStart?: false | { idleSeconds: number }
 }): Agent {
@@ -93,6 +97,7 @@ export function defineAgent(o: {
     ...{ name: o.name, revision: o.revision, model: o.model, system, tools, coldStartSeconds },
     permissions: permissionsOf(o.permissions ?? {}),
     ...(o.reviewer === undefined ? {} : { reviewer: o.reviewer }),
+    modelRetries: checkedRetries(o.modelRetries),
     ...(o.modelRecovery === undefined ? {} : { modelRecovery: checkedRecovery(o.modelRecovery) }),
   }
 }
@@ -107,6 +112,16 @@ function permissionsOf(given: Readonly<Record<string, Permission>>): ReadonlyMap
         expected: PERMISSIONS.join(', '),
       })
   return new Map(Object.entries(given))
+}
+
+const MODEL_RETRIES = 2
+
+function checkedRetries(retries = MODEL_RETRIES): number {
+  if (Number.isSafeInteger(retries) && retries >= 0) return retries
+  throw reject('agent_invalid', 'The number of retries is not usable.', {
+    path: 'modelRetries',
+    expected: 'a whole number from 0',
+  })
 }
 
 function checkedRecovery(recovery: ModelRecovery): ModelRecovery {
@@ -150,6 +165,7 @@ export const proposalDigest = (tool: Tool, args: JsonObject): string =>
 
 const questionTool: Tool = {
   kind: 'external',
+  identity: QUESTION_IDENTITY,
   name: QUESTION_TOOL,
   description: 'Ask the user one to four questions, each with two to four options. Free text is always a possible answer.',
   inputSchema: jsonSchema(questionRequestSchema, 'input'),

@@ -63,7 +63,6 @@ export type AttemptEnd =
 
 /** Milliseconds after its event in which an effect may still start (R20). */
 export const START_BY_MS = 5_000
-const MODEL_RETRIES = 2
 /** A provider that asks for a longer pause, in milliseconds, ends the run as retryable instead of holding it. */
 const LONGEST_PAUSE_MS = 60_000
 const BACKOFF_MS = 500
@@ -276,7 +275,7 @@ class Attempt {
     const { modelRecovery } = this.#agent
     if (modelRecovery) return this.#recoverModel(outcome, modelRecovery)
     const worthwhile = outcome.retryable && !outcome.partial && (outcome.retryAfterMs ?? 0) <= LONGEST_PAUSE_MS
-    if (worthwhile && failures < MODEL_RETRIES) return this.#retryModel(outcome, failures)
+    if (worthwhile && failures < this.#agent.modelRetries) return this.#retryModel(outcome, failures)
     return this.#commit((proposal) => modelFailed(proposal, outcome))
   }
 

@@ -6,7 +6,7 @@ import { type Agent, proposalDigest, toolIdentity } from './agent.ts'
 import { callerAnswers, callerMismatch } from './caller-answers.ts'
 import type { DeferredToolResume } from './deferred/index.ts'
 import { PAYLOAD_LIMIT, userPart } from './drafts.ts'
-import { abandonWaits } from './plan.ts'
+import { abandonWaits, CARRIED, pendingInput } from './plan.ts'
 import { prepareHistory, reconcileSystemPrompt } from './prepare.ts'
 import { childRefs } from './state-store.ts'
 import type { UsageLimits } from './usage-limits.ts'
@@ -141,7 +141,7 @@ export function recordedOptions(payload: Payload | undefined): RunRecordOptions 
 
 /** Begins a requested run on an idle or suspended thread; a suspension is given up first: its waits, then its invocation. */
 export function start(proposal: Proposal, requested: RequestedRun, agent: Agent, owner: Owner): Proposal {
-  const begun = supersede(proposal.for(requested.runId, 1)).add(
+  let begun = supersede(proposal.for(requested.runId, 1)).add(
     startedEvent({
       runId: requested.runId,
       invocationId: requested.runId,
@@ -151,6 +151,10 @@ export function start(proposal: Proposal, requested: RequestedRun, agent: Agent,
       trigger: { kind: requested.answers ? 'recovery' : 'input', continuation_ids: [] },
     }),
   )
+  for (const [i, content] of pendingInput(proposal.state.run).entries()) {
+    const input_id = `${CARRIED}${proposal.state.run?.runId} ${i}`
+    begun = begun.add({ type: 'input.accepted/1', data: { run_id: requested.runId, input_id, content } })
+  }
   const answers = callerAnswers(begun.state.run)
   const details = answers && callerMismatch(answers, agent)
   if (!details) return prepareHistory(begun, agent)

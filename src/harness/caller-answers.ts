@@ -37,7 +37,7 @@ export function answerFor(run: RunState, callId: string): CallerAnswer | undefin
   const { requests, results, recovery } = resume
   const isCall = ({ modelCall }: DeferredRequest) => modelCall.toolCallId === callId
   const call = requests.calls.find(isCall)
-  if (call) return valueOf(results.calls[call.targetCall.toolCallId])
+  if (call) return settledBy(results.calls[call.targetCall.toolCallId])
   const request = requests.approvals.find(isCall)
   if (!request) return undefined
   const decision = results.approvals[request.targetCall.toolCallId]
@@ -52,7 +52,7 @@ export function answerFor(run: RunState, callId: string): CallerAnswer | undefin
   return { is: 'approved', approval: { overrideArgs, ...(isJsonObject(metadata) && { metadata }) } }
 }
 
-function valueOf(value: unknown): CallerAnswer {
+function settledBy(value: unknown): CallerAnswer {
   const outcome = outcomeOf(value)
   if (outcome?.is === 'tool-failed') return { is: 'settled', settlement: 'failed', content: outcome.message }
   if (outcome?.is !== 'tool-return') return { is: 'settled', settlement: 'returned', content: toJson(value ?? null) }
@@ -64,7 +64,7 @@ function valueOf(value: unknown): CallerAnswer {
 /** True while accepted facts of the caller are not in the history yet: then nothing may close their calls. */
 export function hasUncomposedAnswers(state: ThreadState): boolean {
   const resume = callerAnswers(state.run)
-  if (!resume || !state.batch) return false
+  if (!resume || !state.batch || state.batch.runId === state.run?.runId) return false
   const { calls } = state.batch
   return [...resume.requests.calls, ...resume.requests.approvals].some(
     ({ modelCall }) => calls.get(modelCall.toolCallId)?.composed !== true,

@@ -98,6 +98,8 @@ export interface Composing {
   /** Further parts, in wire form. */
   parts?: readonly JsonValue[]
   state?: 'complete' | 'interrupted'
+  /** Null: it was not sent to a model when it was made. */
+  timestamp?: null
   threadId: string
 }
 
@@ -106,7 +108,7 @@ export function compose(context: DecisionContext, c: Composing): EventDraft {
   const state = c.state ?? 'complete'
   const message = requestMessage({
     parts: [],
-    timestamp: isoTimestamp(context.now),
+    timestamp: c.timestamp === null ? null : isoTimestamp(context.now),
     run_id: context.runId,
     conversation_id: c.threadId,
     state,

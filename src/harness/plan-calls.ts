@@ -89,7 +89,7 @@ function judge(state: ThreadState, run: RunState, call: ToolCallPart, env: PlanE
   const answer = acceptedAnswer(state, call.tool_call_id)
   if (answer) return answer
   const batch = state.batch as NonNullable<ThreadState['batch']>
-  const given = answerFor(run, call.tool_call_id)
+  const given = batch.runId === run.runId ? undefined : answerFor(run, call.tool_call_id)
   if (given?.is === 'settled') return given
   const wait = waitOf(state, call.tool_call_id)
   const current = (by: { runId: string | null; attempt: number | null }) => by.runId === run.runId && by.attempt === run.attempt

@@ -1,7 +1,7 @@
 import { type JsonValue, Payload } from '../base/index.ts'
 import type { EventDraft, WaitFailure } from '../events/index.ts'
 import { isoTimestamp, type RequestMessage, type ResponseMessage, retryFeedbackPart, toolCalls } from '../messages/index.ts'
-import { messageOf, type Proposal, type ThreadState } from '../projections/index.ts'
+import { messageOf, type Proposal, type RunState, type ThreadState } from '../projections/index.ts'
 import { hasUncomposedAnswers } from './caller-answers.ts'
 import { compose, MAX_OUTPUT_RETRIES, MAX_TOOL_RETRIES, settleByWait, settleUnknown, systemParts, userPart } from './drafts.ts'
 import { acceptedAnswer, openBatchCalls, type PlanEnvironment, planCalls, type Start } from './plan-calls.ts'
@@ -30,7 +30,7 @@ export function advance(before: Proposal, env: PlanEnvironment): Plan {
   const overrun = toolLimit(proposal.state)
   if (overrun) return ended(fail(before, overrun))
   if (starts.length > 0 || env.inFlight.size > 0) return { proposal, starts, next: 'calls' }
-  const composed = composeRequest(proposal, env)
+  const composed = composeRequest(proposal, env, deferred.length === 0)
   const exhausted = exhaustion(composed.state)
   if (exhausted) return ended(fail(composed, exhausted))
   if (deferred.length > 0) return ended(suspend(composed, deferred, env))
@@ -53,7 +53,8 @@ function ask(proposal: Proposal, env: PlanEnvironment): Plan {
   const last = state.history.at(-1)
   const next = state.run?.step === 0 || isPaused(state) ? proposal.add(requested(state, env)) : proposal
   const message = last?.role === 'request' ? (messageOf(last) as RequestMessage) : undefined
-  return { proposal: message?.state === 'interrupted' ? next.add(madeWhole(state, message)) : next, starts: [], next: 'model' }
+  const isCut = message && (message.state === 'interrupted' || message.timestamp === null)
+  return { proposal: isCut ? next.add(madeWhole(proposal, message)) : next, starts: [], next: 'model' }
 }
 
 const requested = (state: ThreadState, env: PlanEnvironment): EventDraft => ({
@@ -61,15 +62,18 @@ const requested = (state: ThreadState, env: PlanEnvironment): EventDraft => ({
   data: { step: nextStep(state), model: env.agent.model.modelId, settings_digest: NO_SETTINGS },
 })
 
-const madeWhole = (state: ThreadState, message: RequestMessage): EventDraft => ({
+const madeWhole = ({ state, context }: Proposal, message: RequestMessage): EventDraft => ({
   type: 'history.revised/1',
   data: {
     why: 'interrupted_tail',
     patch: Payload.of({
-      replace: { [String(state.history.length - 1)]: { ...message, state: 'complete' } as unknown as JsonValue },
+      replace: { [String(state.history.length - 1)]: whole(message, context.now) },
     }),
   },
 })
+
+const whole = (message: RequestMessage, now: number) =>
+  ({ ...message, state: 'complete', timestamp: message.timestamp ?? isoTimestamp(now) }) as unknown as JsonValue
 
 const ended = (proposal: Proposal): Plan => ({ proposal, starts: [], next: 'ended' })
 
@@ -83,16 +87,27 @@ function uncomposed(state: ThreadState): string[] {
     .filter((id) => settled.delete(id))
 }
 
-/** The request that carries what has been settled, and the input. */
-function composeRequest(proposal: Proposal, env: PlanEnvironment): Proposal {
+/** The request that carries what has been settled and, once every call has an answer, the input: no model takes it between answers. */
+function composeRequest(proposal: Proposal, env: PlanEnvironment, isWhole: boolean): Proposal {
   const { state, context } = proposal
   const callIds = uncomposed(state)
-  const input = [state.run?.input ?? [], ...(state.run?.accepted.map(({ content }) => content) ?? [])].flat()
+  const input = isWhole ? pendingInput(state.run) : []
   if (callIds.length === 0 && input.length === 0) return proposal
   const system = state.history.length === 0 ? systemParts(env.agent.system, context.now) : []
   const parts = [...system, ...input.map((content) => userPart(content.value, context.now))]
   return proposal.add(compose(context, { step: nextStep(state), callIds, parts, threadId: threadId(state) }))
 }
+
+/** What people said that the model has not been told, in the order in which they did. */
+export function pendingInput(run: RunState | undefined): Payload[] {
+  const accepted = run?.accepted ?? []
+  const carried = accepted.filter(({ id }) => id.startsWith(CARRIED))
+  const own = accepted.filter((input) => !carried.includes(input))
+  return [...carried.map(({ content }) => content), run?.input ?? [], ...own.map(({ content }) => content)].flat()
+}
+
+/** Before the id of input that a run takes over from the suspension it supersedes. */
+export const CARRIED = 'superseded '
 
 const nextStep = (state: ThreadState): number => (state.run?.step ?? 0) + 1
 const threadId = (state: ThreadState): string => state.identity?.thread ?? ''
@@ -191,11 +206,14 @@ export function closeCalls(proposal: Proposal): Proposal {
   return uncomposed(proposal.state).length === 0 ? proposal : composeInterrupted(proposal)
 }
 
-/** What has been settled, in a request that was cut. Calls with accepted answers that are not in the history stay open (state spec §3.6). */
+/** What has been settled, in a request that was cut; behind a response that was cut itself the request is whole. Calls with accepted answers that are not in the history stay open (state spec §3.6). */
 function composeInterrupted(proposal: Proposal): Proposal {
   const { state, context } = proposal
   const callIds = uncomposed(state)
-  return proposal.add(compose(context, { step: state.run?.step ?? 0, callIds, state: 'interrupted', threadId: threadId(state) }))
+  const last = state.history.at(-1)
+  const cutResponse = last?.role === 'response' && (messageOf(last) as ResponseMessage).state === 'interrupted'
+  const how = cutResponse ? ({ state: 'complete', timestamp: null } as const) : ({ state: 'interrupted' } as const)
+  return proposal.add(compose(context, { step: state.run?.step ?? 0, callIds, ...how, threadId: threadId(state) }))
 }
 
 /** True for a run that was ended before it did anything: it leaves the history as it was prepared (settled list A7). */

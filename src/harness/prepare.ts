@@ -26,7 +26,7 @@ export function prepareHistory(proposal: Proposal, agent: Agent): Proposal {
   const whole = isFirst ? revise(proposal, 'interrupted_tail', (history) => closedTail(proposal, history)) : proposal
   const prompted = reconcileSystemPrompt(whole, agent)
   const merged = isFirst
-    ? revise(prompted, 'filter', (history) => closeOlder(integrity(mergeAdjacent(history)), interrupted(proposal)))
+    ? revise(prompted, 'filter', (history) => closeOlder(mergeAdjacent(integrity(history)), interrupted(proposal)))
     : prompted
   return shortenCold(merged, agent)
 }

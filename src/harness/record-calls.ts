@@ -1,6 +1,7 @@
 import { COMMIT_LIMITS } from '../events/index.ts'
 import type { Proposal } from '../projections/index.ts'
 import { recordedOptions } from './begin.ts'
+import { hasUncomposedAnswers } from './caller-answers.ts'
 import { settle, settleUnknown } from './drafts.ts'
 import type { Executed } from './execute.ts'
 import { fail } from './plan.ts'
@@ -39,7 +40,8 @@ export function record(proposal: Proposal, finished: readonly { start: Start; ex
       proposal = proposal.add(settle(context, metadata === undefined ? settling : { ...settling, metadata }))
     } else if (strict) {
       threw = { start, errorName: executed.errorName }
-      proposal = proposal.add(settleUnknown(context, start.callId, start.tool.name, known, 'threw'))
+      if (!hasUncomposedAnswers(state))
+        proposal = proposal.add(settleUnknown(context, start.callId, start.tool.name, known, 'threw'))
     } else {
       const content = { error: { code: 'tool_threw', type: executed.errorName, retryable: false } }
       proposal = proposal.add(settle(context, { ...common, settlement: 'failed', content }))

@@ -73,7 +73,7 @@ function started(state: ThreadState, event: Of<'run.started/1'>): ThreadState {
     blocked: undefined,
     input: request ? request.input : (state.run?.input ?? null),
     options: request?.options ?? state.run?.options,
-    accepted: [],
+    accepted: request ? [] : (state.run?.accepted ?? []),
     answers: request?.answers ?? null,
     toolCalls: 0,
     startedAt: event.time,

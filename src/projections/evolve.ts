@@ -5,7 +5,7 @@ import { evolveForeign } from './evolve-foreign.ts'
 import { evolveReservation } from './evolve-reservation.ts'
 import { evolveRun } from './evolve-run.ts'
 import { composedCalls } from './messages.ts'
-import type { CallState, HistoryEntry, Settlement, ThreadState } from './state.ts'
+import type { CallState, HistoryEntry, RunState, Settlement, ThreadState } from './state.ts'
 import { known, unfoldable } from './unfoldable.ts'
 
 type Mutable = { -readonly [K in keyof ThreadState]: ThreadState[K] }
@@ -173,11 +173,18 @@ function composed(state: ThreadState, event: Of<'request.composed/1'>): ThreadSt
     ...state.run,
     step: event.data.step,
     modelFailures: 0,
-    input: null,
-    accepted: NOTHING,
+    ...(tookInput(state.run, template) ? { input: null, accepted: NOTHING } : {}),
     updatedAt: event.time,
   }
   return { ...state, history: state.history.push(entry), batch, run }
+}
+
+/** True if what people said is in this request. */
+function tookInput({ input, accepted }: RunState, template: Payload): boolean {
+  if (input === null && accepted.length === 0) return true
+  const message = template.value
+  const parts = isJsonObject(message) && Array.isArray(message['parts']) ? message['parts'] : []
+  return parts.some((part) => isJsonObject(part) && part['part_kind'] === 'user-prompt')
 }
 
 function responded(state: ThreadState, event: Of<'model.responded/1'>): ThreadState {
@@ -216,7 +223,10 @@ function revised(state: ThreadState, event: Of<'history.revised/1'>): ThreadStat
   return { ...state, history: AppendList.of(entries) }
 }
 
-/** Everything from `from` on is these messages. The latest response keeps its calls, whatever was cut from its parts. */
+/**
+ * Everything from `from` on is these messages. The latest response keeps its calls, whatever was cut from its parts, and the answers that were
+ * known before; answers that are new behind it count too.
+ */
 function tailRevised(state: ThreadState, event: LogEvent, tail: JsonObject): ThreadState {
   const { from, messages } = tail
   if (typeof from !== 'number' || from > state.history.length || !Array.isArray(messages))
@@ -226,9 +236,11 @@ function tailRevised(state: ThreadState, event: LogEvent, tail: JsonObject): Thr
   const history = AppendList.of(entries)
   const response = entries.findLast((entry) => entry.role === 'response')
   if (response === undefined) return { ...state, history, batch: undefined }
-  if (response === state.batch?.response) return { ...state, history }
-  const batch = state.batch ?? { origin: `m${entries.lastIndexOf(response)}`, runId: null, attempt: null, calls: new Map() }
-  return { ...state, history, batch: { ...batch, response } }
+  const at = entries.lastIndexOf(response)
+  const batch = state.batch ?? { origin: `m${at}`, runId: null, attempt: null, calls: new Map<string, CallState>() }
+  const calls = new Map(batch.calls)
+  for (const [id, answer] of importedAnswers(entries.slice(at + 1))) if (!calls.get(id)?.settled) calls.set(id, answer)
+  return { ...state, history, batch: { ...batch, response, calls } }
 }
 
 const importedEntry = (message: JsonValue): HistoryEntry => ({

@@ -73,6 +73,7 @@ const outcome = (change: Partial<WaitOutcome>): WaitOutcome => ({
   source: otherSource,
   value: Payload.of(1),
   failure: null,
+  details: null,
   ...change,
 })
 
@@ -91,6 +92,7 @@ const ended: RunEnd = {
   status: 'cancelled',
   output: null,
   failure: null,
+  details: null,
   reason: null,
   version: 1,
   time: 1,

@@ -56,7 +56,7 @@ export function closeUnanswered(history: readonly Message[], o: { content: strin
   const last = history.at(-1)
   if (history.length - 1 > at && last?.kind === 'request')
     return [...history.slice(0, -1), { ...last, parts: [...last.parts, ...returns] }]
-  return [...history, requestMessage({ parts: returns, timestamp: o.timestamp })]
+  return [...history, requestMessage({ parts: returns, timestamp: null })]
 }
 
 /**

@@ -47,7 +47,7 @@ export function castOf(v: Any): Cast {
   const tools: Tool[] = (v.tools ?? []).map((tool: Any) => toolOf(tool, executed, begun))
   const a = v.agent ?? {}
   const agent = defineAgent({
-    ...{ name: 'recorded', revision: '1', model, tools },
+    ...{ name: 'recorded', revision: '1', model, tools, modelRetries: 0 },
     ...(a.system_prompt === undefined ? {} : { system: a.system_prompt }),
     ...(a.permissions === undefined ? {} : { permissions: a.permissions }),
     ...(a.model_recovery === undefined

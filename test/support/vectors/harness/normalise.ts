@@ -27,7 +27,7 @@ const WORDING = new Map<string, string>([
 
 /** A value with our wording replaced. */
 export function tokens(value: Any): Any {
-  if (typeof value === 'string') return WORDING.get(value) ?? value.replace(/\n\[… (\d+) characters removed …\]\n/g, '<cut:$1>')
+  if (typeof value === 'string') return WORDING.get(value) ?? value.replace(/\[… (\d+) characters removed …\]/g, '<cut:$1>')
   if (Array.isArray(value)) return value.map(tokens)
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, tokens(item)]))

@@ -151,7 +151,8 @@ async function exportForm(v: Any, stream: RunStream): Promise<Any> {
     }
   } catch (error) {
     if (!isThreadlogError(error)) throw error
-    return { error: { ...errorForm(error), phase: 'export' } }
+    const { ours: _, ...form } = errorForm(error)
+    return { error: { ...form, phase: 'export' } }
   }
 }
 
@@ -185,8 +186,8 @@ const exportKind = (v: Any) =>
     if (v.export_at === 'after-close' || v.export_at === 'after-consumer-error') got.export = await exportForm(v, stream)
     got.export_after_close = await exportForm(v, stream)
     got.pending_deferred_input_after_close = await pending()
-    got.result = stream.delivered
-    got.outcome = stream.outcome
+    got.result = stream.delivered !== null
+    got.outcome = stream.outcome !== null
     got.model_calls = cast.model.requests.length
     if (stream.delivered?.state)
       got.equals_result_state = (await stream.exportState()).toText() === stream.delivered.state.toText()
@@ -199,7 +200,8 @@ const streamKind = (v: Any) =>
     const seen: Any[] = []
     let iterator: AsyncIterator<Any> | undefined
     const next = async () => {
-      const { done, value } = (await iterator?.next()) as IteratorResult<Any>
+      if (iterator === undefined) throw new Error('nothing iterates')
+      const { done, value }: IteratorResult<Any> = await iterator.next()
       if (!done) seen.push(value)
       return done ? undefined : value
     }
