@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../base/index.ts'
+import { frozenCopy, isJsonObject, type JsonObject } from '../base/index.ts'
 import type { BatchItem, ThreadKey } from '../events/index.ts'
 import { CONTINUE, DeferredRequests, RunResult as HarnessResult, usageOf } from '../harness/index.ts'
 import type { ResponseMessage } from '../messages/index.ts'
@@ -20,7 +20,7 @@ export const publicWait = (key: ThreadKey, wait: FoldedWait): Wait => ({
   kind: wait.item.kind as Wait['kind'],
   provider: wait.provider,
   tool: wait.item.tool_name,
-  arguments: wait.item.arguments.value,
+  arguments: structuredClone(wait.item.arguments.value),
   status: wait.status,
   schemaId: wait.schemaId,
   externalId: wait.externalId,
@@ -58,7 +58,7 @@ function runResult(state: ThreadState, end: RunEnd, now = state): RunResult {
     runId: end.runId,
     invocationId: end.invocationId,
     version: end.version,
-    output: end.output?.value ?? null,
+    output: frozenCopy(end.output?.value ?? null),
     failure: end.failure && { ...end.failure, details: isJsonObject(details) ? details : {} },
     suspendReason: suspended ? 'deferred' : null,
     deferred: suspended ? () => deferredRequests(items) : null,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { canonicalJson, isThreadlogError, type JsonValue, jsonEqual, reject, toJson } from '../base/index.ts'
+import { canonicalJson, isThreadlogError, type JsonValue, jsonEqual, jsonParse, reject, toJson } from '../base/index.ts'
 import type { CapabilityEntry } from '../messages/index.ts'
 import { stateError } from './run-errors.ts'
 
@@ -75,7 +75,7 @@ export class CapabilityStates implements CapabilityStore {
   }
 }
 
-const ordered = (value: JsonValue): JsonValue => JSON.parse(canonicalJson(value)) as JsonValue
+const ordered = (value: JsonValue): JsonValue => jsonParse(canonicalJson(value)) as JsonValue
 
 function checkNames(id: string, version: string): void {
   if (typeof id !== 'string' || id.trim() === '')

@@ -23,7 +23,7 @@ export interface Plan {
  * The same function drives a live run, a resumed and a recovered one.
  */
 export function advance(before: Proposal, env: PlanEnvironment): Plan {
-  if (isPaused(before.state)) return ask(before, env)
+  if (isPaused(before.state)) return goOn(before, env)
   const limit = usageLimit(before.state)
   if (limit) return ended(fail(before, limit))
   const { proposal, starts, deferred } = planCalls(before, env)
@@ -45,6 +45,12 @@ export function advance(before: Proposal, env: PlanEnvironment): Plan {
 const isPaused = (state: ThreadState): boolean => {
   const last = state.history.at(-1)
   return last?.role === 'response' && (messageOf(last) as ResponseMessage).state === 'suspended'
+}
+
+/** The request again, as long as the run may make requests. */
+function goOn(proposal: Proposal, env: PlanEnvironment): Plan {
+  const limit = exhaustion(proposal.state)
+  return limit ? ended(fail(proposal, limit)) : ask(proposal, env)
 }
 
 /** The next model request; one that no request of this run was composed for says so. A request that was cut is whole once it is sent again. */

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue, type RetryHint, reject, toJson } from '../base/index.ts'
+import { frozenCopy, isJsonObject, type JsonObject, type JsonValue, type RetryHint, reject, toJson } from '../base/index.ts'
 import type { ThreadKey } from '../events/index.ts'
 import type { HarnessState, Message } from '../messages/index.ts'
 import { DeferredRequests } from './deferred/index.ts'
@@ -87,7 +87,7 @@ export class RunResult<Wait = unknown> {
     this.runId = fields.runId
     this.invocationId = fields.invocationId
     this.version = fields.version
-    this.output = output
+    this.output = frozenCopy(output)
     this.failure = failure && safeFailure(failure)
     this.suspendReason = fields.suspendReason ?? null
     this.waits = waits
@@ -193,5 +193,5 @@ function safeFailure(o: NonNullable<RunResultFields<never>['failure']>): SafeFai
   if (typeof message !== 'string' || message === '') throw illegal('failure.message', 'a message')
   if (!isJsonObject(details)) throw illegal('failure.details', 'an object')
   if (!HINTS.includes(retryHint)) throw illegal('failure.retryHint', HINTS.join(', '))
-  return Object.freeze({ code, message, details: toJson(details) as JsonObject, retryHint, retryable })
+  return frozenCopy({ code, message, details: toJson(details) as JsonObject, retryHint, retryable })
 }

@@ -73,7 +73,6 @@ const outcome = (change: Partial<WaitOutcome>): WaitOutcome => ({
   source: otherSource,
   value: Payload.of(1),
   failure: null,
-  details: null,
   ...change,
 })
 

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { systemIds } from '../../src/base/index.ts'
 import { HarnessState } from '../../src/messages/index.ts'
 
@@ -11,7 +11,7 @@ const caught = (run: () => unknown): { code?: string; path?: string } => {
   return {}
 }
 
-test('a state is detached in both directions and frozen', () => {
+test('case 12, 13, 14, 27: a state is detached in both directions and frozen', () => {
   const source = {
     schema_version: '1',
     thread_id: 'thr_a',
@@ -45,6 +45,30 @@ test('what JSON cannot hold is refused with its place', () => {
   expect(caught(() => HarnessState.parse(state([1n])))).toMatchObject({ code: 'state_invalid' })
   expect(caught(() => HarnessState.parse('{'))).toMatchObject({ code: 'state_invalid', path: '$' })
   expect(caught(() => HarnessState.new({ threadId: 'a b', ids: systemIds })).code).toBe('thread_id_invalid')
+})
+
+test('case 31: the order of keys in capability data does not matter, that of environment observations neither', () => {
+  const state = (data: object) =>
+    HarnessState.parse({
+      schema_version: '1',
+      thread_id: 'thr_a',
+      agent_context_state: { entries: { x: { version: '1', data: [data] } } },
+      environment_states: { w: { provider_key: 'local', state_version: '1', state: { deep: data } } },
+    }).toText()
+  expect(state({ b: 1, a: { d: 2, c: 3 } })).toBe(state({ a: { c: 3, d: 2 }, b: 1 }))
+  expect(state({ a: 1 })).not.toBe(state({ a: true }))
+})
+
+test('case 29: one entry is had without a copy of the others', () => {
+  const state = HarnessState.parse({
+    schema_version: '1',
+    thread_id: 'thr_a',
+    agent_context_state: { entries: { big: { version: '1', data: 'x'.repeat(4 << 20) }, small: { version: '2', data: 1 } } },
+  })
+  const cloned = vi.spyOn(globalThis, 'structuredClone')
+  expect(state.entry('small')).toEqual({ version: '2', data: 1 })
+  expect(cloned.mock.calls.map(([value]) => JSON.stringify(value).length < 100)).toEqual([true])
+  cloned.mockRestore()
 })
 
 test('keys named __proto__ survive', () => {

@@ -1,28 +1,16 @@
-import { reject } from '../../base/index.ts'
+import { frozenCopy, reject } from '../../base/index.ts'
 import { type Outcome, outcomeOf, toolApproved, toolDenied, toolFailed, toolReturn } from './outcomes.ts'
 
 export const wrongType = (path: string, expected: string) =>
   reject('argument_type_invalid', `The argument ${path} is not usable.`, { path, expected })
 
-/**
- * A deep, frozen copy. NaN, infinities and cycles are copied as they are: whether they can be meant is for preflight to say.
- * @throws ThreadlogError `argument_type_invalid` for functions, handles, and whatever else cannot be copied
- */
+/** @throws ThreadlogError `argument_type_invalid` for functions, handles, and whatever else cannot be copied */
 export function detached<T>(value: T, path: string): T {
-  let copy: T
   try {
-    copy = structuredClone(value)
+    return frozenCopy(value)
   } catch {
     throw wrongType(path, 'values that can be copied')
   }
-  freeze(copy)
-  return copy
-}
-
-function freeze(value: unknown): void {
-  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value) || Object.isFrozen(value)) return
-  Object.freeze(value)
-  for (const item of Object.values(value)) freeze(item)
 }
 
 /** A list, detached. */

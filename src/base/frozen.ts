@@ -1,0 +1,16 @@
+/**
+ * A deep, frozen copy: what was copied may change, and the copy may be handed to anybody. NaN, infinities and cycles are copied as they are.
+ * @throws DataCloneError for functions, handles, and whatever else cannot be copied
+ */
+export function frozenCopy<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return typeof value === 'function' ? structuredClone(value) : value
+  const copy = structuredClone(value)
+  freeze(copy)
+  return copy
+}
+
+function freeze(value: unknown): void {
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value) || Object.isFrozen(value)) return
+  Object.freeze(value)
+  for (const item of Object.values(value)) freeze(item)
+}
