@@ -97,10 +97,10 @@ function uncomposed(state: ThreadState): string[] {
 function composeRequest(proposal: Proposal, env: PlanEnvironment, isWhole: boolean): Proposal {
   const { state, context } = proposal
   const callIds = uncomposed(state)
-  const input = isWhole ? pendingInput(state.run) : []
+  const input = isWhole ? inputParts(proposal) : []
   if (callIds.length === 0 && input.length === 0) return proposal
   const system = state.history.length === 0 ? systemParts(env.agent.system, context.now) : []
-  const parts = [...system, ...input.map((content) => userPart(content.value, context.now))]
+  const parts = [...system, ...input]
   return proposal.add(compose(context, { step: nextStep(state), callIds, parts, threadId: threadId(state) }))
 }
 
@@ -111,6 +111,9 @@ export function pendingInput(run: RunState | undefined): Payload[] {
   const own = accepted.filter((input) => !carried.includes(input))
   return [...carried.map(({ content }) => content), run?.input ?? [], ...own.map(({ content }) => content)].flat()
 }
+
+const inputParts = ({ state, context }: Proposal): JsonValue[] =>
+  pendingInput(state.run).map((content) => userPart(content.value, context.now))
 
 /** Before the id of input that a run takes over from the suspension it supersedes. */
 export const CARRIED = 'superseded '
@@ -209,22 +212,25 @@ export function closeCalls(proposal: Proposal): Proposal {
         : settleUnknown(proposal.context, id, call.tool_name, known, reason),
     )
   }
-  return uncomposed(proposal.state).length === 0 ? proposal : composeInterrupted(proposal)
+  const parts = (proposal.state.run?.step ?? 0) > 0 ? inputParts(proposal) : []
+  return uncomposed(proposal.state).length + parts.length === 0 ? proposal : composeInterrupted(proposal, parts)
 }
 
 /** What has been settled, in a request that was cut; behind a response that was cut itself the request is whole. Calls with accepted answers that are not in the history stay open (state spec §3.6). */
-function composeInterrupted(proposal: Proposal): Proposal {
+function composeInterrupted(proposal: Proposal, parts: JsonValue[] = []): Proposal {
   const { state, context } = proposal
   const callIds = uncomposed(state)
   const last = state.history.at(-1)
   const cutResponse = last?.role === 'response' && (messageOf(last) as ResponseMessage).state === 'interrupted'
   const how = cutResponse ? ({ state: 'complete', timestamp: null } as const) : ({ state: 'interrupted' } as const)
-  return proposal.add(compose(context, { step: state.run?.step ?? 0, callIds, ...how, threadId: threadId(state) }))
+  return proposal.add(compose(context, { step: state.run?.step ?? 0, callIds, parts, ...how, threadId: threadId(state) }))
 }
 
-/** True for a run that was ended before it did anything: it leaves the history as it was prepared (settled list A7). */
+/** True for a run that was ended before it did anything: it leaves a history from elsewhere as it was prepared (settled list A7). */
 function isUntouched({ run, batch }: ThreadState): boolean {
-  return run?.status === 'running' && run.step === 0 && run.trigger.kind !== 'batch' && !touchedBy(batch, run.runId)
+  const isImported = batch === undefined || batch.origin.startsWith('m')
+  const isBegun = run?.status !== 'running' || run.step > 0 || run.trigger.kind === 'batch'
+  return isImported && !isBegun && !touchedBy(batch, run.runId)
 }
 
 const touchedBy = (batch: ThreadState['batch'], runId: string): boolean =>

@@ -1,4 +1,4 @@
-import { Payload } from '../../../src/base/index.ts'
+import { canonicalJson, Payload } from '../../../src/base/index.ts'
 import { type Decision, decodeState, encodeState, type ThreadState } from '../../../src/projections/index.ts'
 
 type Decide = (state: ThreadState) => Decision | undefined
@@ -37,7 +37,7 @@ function attempt(decide: () => Decision | undefined): Attempted {
 
 /** Payloads write themselves as what they hold. */
 const textOf = ({ decision, error }: Attempted): string =>
-  error === undefined ? JSON.stringify(decision ?? null) : `an error: ${(error as Error).message}`
+  error === undefined ? canonicalJson(JSON.parse(JSON.stringify(decision ?? null))) : `an error: ${(error as Error).message}`
 
 /** Freezes all that can be reached. Lists and facts keep theirs private. */
 export function freeze<T>(value: T): T {
