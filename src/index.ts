@@ -29,7 +29,10 @@ export {
   ResumeArtifact,
   type RunRecord,
   RunScope,
+  type SweepOptions,
+  type Swept,
   submissionKey,
+  sweepContinuations,
 } from './continuations/index.ts'
 export * from './engine/index.ts'
 export type { SchemaSource, ThreadKey } from './events/index.ts'

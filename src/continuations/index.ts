@@ -73,6 +73,7 @@ export {
 export { apiSource, sourceText, topicSource } from './source.ts'
 export { type HostWaits, LogContinuationStore } from './store/log-store.ts'
 export { type ContinuationStore, isContinuationStore } from './store/store.ts'
+export { type SweepOptions, type Swept, sweepContinuations } from './store/sweep.ts'
 export {
   type Located,
   locate,

@@ -56,7 +56,7 @@ export async function openThreadlog(o: ThreadlogOptions = {}): Promise<Threadlog
   const backend = typeof o.log === 'object' ? o.log : await openLog(o.log ?? 'memory')
   try {
     const folds = new Folds()
-    await backend.install(indexProjectors(folds, backend.assignment ? new Folds() : folds))
+    await backend.install(indexProjectors(folds))
     const clock = o.clock ?? systemClock
     const ids = o.ids ?? systemIds
     const store = await ThreadStore.open({ backend, clock, ids, folds })

@@ -64,6 +64,12 @@ function run(state: ThreadState, event: LogEvent & { data: { run_id: string } })
 export const activeRun = (foreign: ForeignSession): ForeignRun | undefined =>
   [...foreign.runs.values()].find(({ status }) => status === 'running' || status === 'waiting')
 
+/** The continuation that the run of a session waits for. */
+export function awaitedWait(state: ThreadState): Wait | undefined {
+  const action = state.foreign && activeRun(state.foreign)?.pendingAction
+  return action?.type === 'external_continuation' ? state.waits.get(action.actionId) : undefined
+}
+
 function begun(state: ThreadState, event: Of<'invocation.begun/1'>): ThreadState {
   const { run_id: runId, framework } = event.data
   const foreign = session(state, event)

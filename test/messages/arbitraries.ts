@@ -102,3 +102,40 @@ const message: fc.Arbitrary<JsonObject> = fc.oneof(
 
 /** Message histories as others might send them: keys left out, older forms, any nesting. */
 export const history: fc.Arbitrary<JsonObject[]> = fc.array(message, { maxLength: 5 })
+
+const word = fc.stringMatching(/^[a-z][a-z0-9_]{0,6}$/)
+const threadId = fc.oneof(fc.stringMatching(/^[a-z][a-z0-9]{0,4}_[a-z0-9]{1,6}$/), fc.stringMatching(/^thread-[0-9a-f]{32}$/))
+const known = ['schema_version', 'thread_id', 'agent_context_state', 'refs', 'message_history', 'environment_states']
+
+/** Whole states as others might send them, fields left out or unknown. */
+export const state: fc.Arbitrary<JsonObject> = fc
+  .tuple(
+    draft(
+      { schema_version: fc.constant('1'), thread_id: threadId },
+      {
+        message_history: history,
+        agent_context_state: draft(
+          {},
+          {
+            entries: fc.dictionary(
+              fc.string({ minLength: 1, maxLength: 8 }).filter((key) => key.trim() !== ''),
+              fc.record({ version: name, data: json }),
+              { maxKeys: 3 },
+            ),
+          },
+        ),
+        environment_states: fc.dictionary(
+          name,
+          fc.record({ provider_key: word, state_version: fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,5}$/), state: json }),
+          { maxKeys: 2 },
+        ),
+        refs: fc.array(fc.record({ key: name, digest: fc.stringMatching(/^[0-9a-f]{64}$/), size: fc.nat() }), { maxLength: 2 }),
+      },
+    ),
+    fc.dictionary(
+      name.filter((key) => !known.includes(key)),
+      json,
+      { maxKeys: 2 },
+    ),
+  )
+  .map(([fields, unknown]) => ({ ...unknown, ...fields }))

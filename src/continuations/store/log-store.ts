@@ -1,6 +1,7 @@
 import { isThreadlogError, type JsonValue, jsonDigest } from '../../base/index.ts'
 import { type StreamKey, threadStream } from '../../events/index.ts'
 import {
+  awaitedWait,
   findWait,
   type Proposal,
   pendingOfProvider,
@@ -8,6 +9,7 @@ import {
   type ThreadStore,
   type Wait,
   waitByExternalId,
+  waitingSessions,
   waitPlace,
 } from '../../projections/index.ts'
 import { continuationRecord, pairOf, pendingPair } from '../foreign/views.ts'
@@ -144,6 +146,23 @@ export class LogContinuationStore extends LogRunStore implements ContinuationSto
     if (!Number.isSafeInteger(limit) || limit < 1 || limit > 1000) throw invalidArgument('limit', 'a whole number from 1 to 1000')
     await this.store.backend.events.barrier()
     return pendingOfProvider(this.store.backend.tables, { application, provider, after, limit }).map(pendingPair)
+  }
+
+  /** What the runs of foreign hosts wait for now, in the order their sessions were opened; `ageMs` since each suspended. */
+  async *waiting(applicationId: string): AsyncIterable<{ wait: ProviderPendingContinuation; ageMs: number }> {
+    const { backend, clock } = this.store
+    await backend.events.barrier()
+    const limit = 100
+    for (let after = 0, size = limit; size === limit; ) {
+      const page = waitingSessions(backend.tables, nonBlank(applicationId, 'applicationId'), { limit, after })
+      for (const { stream } of page) {
+        const state = await this.store.load(stream)
+        const wait = awaitedWait(state)
+        if (wait) yield { wait: pairOf(state, wait), ageMs: clock.now() - wait.createdAt }
+      }
+      size = page.length
+      after = page.at(-1)?.id ?? after
+    }
   }
 
   async resolveContinuation(o: {

@@ -40,6 +40,7 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<LogBackend
   const published = new Map<string, Projector>()
   const share = () => {
     topics.reassign()
+    events.outbox.assign(assignment.share ?? new Set())
     publisher?.assign(assignment.share ?? new Set())
   }
   assignment.onChange(share)
@@ -65,13 +66,13 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<LogBackend
     if (publishing.length === 0) return
     await publisher?.close()
     for (const projector of publishing) published.set(projector.name, projector)
+    events.outbox.install([...published.values()])
     publisher = new Publisher({
       connection: events.connection,
-      store: events.store,
       wakeups: events.wakeups,
       topics,
       saved: async (partition) => (await topics.progress('events', PUBLISHER, [partition])).get(partition) ?? 0n,
-      projectors: [...published.values()],
+      outbox: events.outbox,
       onTrouble,
     })
     share()

@@ -20,6 +20,7 @@ import { closed, translate } from './errors.ts'
 import { KafkaEventLog } from './event-log.ts'
 import { Ingest } from './ingest.ts'
 import { probeLineage } from './lineage.ts'
+import { Outbox } from './outbox.ts'
 import { Reached } from './reached.ts'
 import { openReplica, type ReplicaOf } from './replica.ts'
 import { Sender } from './sender.ts'
@@ -46,7 +47,7 @@ export interface KafkaEvents {
   readonly reader: DirectReader
   readonly tables: Sql
   readonly connection: Connection
-  readonly store: EventStore
+  readonly outbox: Outbox
   readonly wakeups: Wakeups
   /** Void records of each partition so far. */
   voids(): Map<number, number>
@@ -113,11 +114,13 @@ async function assemble({
   const store = new EventStore(connection, heads)
   // Records of the edges are published by who owns the partition, not by every replica.
   const projectors = new Projectors(connection, store, () => {})
+  const outbox = new Outbox(connection, store)
   const wakeups = new Wakeups(connection, () => void (projectors.isBehind() && writer.submit(() => {}).catch(() => {})))
   let accepted = false
   const onAccepted = (events: readonly RecordedEvent[]) => {
     accepted = true
     projectors.apply(events)
+    outbox.accepted(events)
     log.accepted(events)
   }
   const ingest = new Ingest(connection, { heads, store, partitions }, onAccepted, (stream) => log.sent(stream))
@@ -133,7 +136,7 @@ async function assemble({
       accepted = false
     },
   }
-  const writer: Writer = new Writer(connection, [heads, store, ingest, projectors, announcer], () => projectors.catchUp())
+  const writer: Writer = new Writer(connection, [heads, store, ingest, projectors, outbox, announcer], () => projectors.catchUp())
   const reached = new Reached((partition) => ingest.readTo(partition))
   const probe = new LineageWatch(partitions, async (partition) => {
     const progress = ingest.progress().get(partition)
@@ -201,7 +204,7 @@ async function assemble({
     log,
     reader,
     connection,
-    store,
+    outbox,
     wakeups,
     tables: readable(connection),
     voids: () => connection.look(() => new Map([...ingest.progress()].map(([partition, { voids }]) => [partition, voids]))),

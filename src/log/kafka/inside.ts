@@ -1,4 +1,5 @@
 import type { Kafka } from 'kafkajs'
+import { encodeProduce, type ProduceArguments } from './batch.ts'
 
 // What kafkajs 2.2.4 does inside and costs more than it has to: repaired in the clusters of one client, not in the library that the host
 // application may use too (test/log/kafka/inside.kafka.test.ts holds this file and direct.ts to that version).
@@ -17,8 +18,21 @@ interface Coordinator {
   coordinatorType: number
 }
 
+/** A request on its way out. */
+interface Call {
+  readonly request: { readonly apiVersion: number; encode(): Promise<unknown> }
+}
+
+type Protocol = (args: ProduceArguments) => Call
+
+interface Broker {
+  produce(args: ProduceArguments): Promise<unknown>
+  lookupRequest(kind: number, definition: unknown): Protocol
+}
+
 interface Cluster {
   readonly connectionPoolBuilder: { build(to?: object): Promise<ConnectionPool> }
+  findBroker(of: { nodeId: string }): Promise<Broker>
   findGroupCoordinatorMetadata(of: Coordinator): Promise<unknown>
 }
 
@@ -43,6 +57,7 @@ export function tuned(kafka: Kafka): Kafka {
     const cluster = create.call(kafka, options)
     stopIdleTimers(cluster)
     keepCoordinators(cluster)
+    encodeOnce(cluster)
     return cluster
   }
   return kafka
@@ -75,4 +90,33 @@ function keepCoordinators(cluster: Cluster): void {
     known.set(key, { at: performance.now(), found })
     return found
   }
+}
+
+/** Versions of a produce request whose body is written alike. */
+const ALIKE = { from: 3, to: 8 }
+
+/** What is produced is written into one buffer; everything else about the request is the library's. */
+function encodeOnce(cluster: Cluster): void {
+  const find = cluster.findBroker
+  const known = new WeakSet<Broker>()
+  cluster.findBroker = async (of) => {
+    const broker = await find.call(cluster, of)
+    if (known.has(broker)) return broker
+    known.add(broker)
+    const produce = broker.produce
+    const lookupRequest: Broker['lookupRequest'] = (kind, definition) => (args) =>
+      written(broker.lookupRequest(kind, definition)(args), args)
+    broker.produce = (args) => produce.call(Object.create(broker, { lookupRequest: { value: lookupRequest } }), args)
+    return broker
+  }
+}
+
+function written(call: Call, args: ProduceArguments): Call {
+  const { apiVersion } = call.request
+  if (args.compression || apiVersion < ALIKE.from || apiVersion > ALIKE.to) return call
+  const encode = async () => {
+    const bytes = encodeProduce(args)
+    return { buf: bytes, buffer: bytes }
+  }
+  return { ...call, request: { ...call.request, encode } }
 }

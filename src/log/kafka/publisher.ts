@@ -1,18 +1,18 @@
 import { isThreadlogError } from '../../base/index.ts'
 import type { StreamKey } from '../../events/index.ts'
-import type { Projector, ProjectorTx, RecordedEvent, SqlValue, TopicName, TopicRecord } from '../ports.ts'
-import { type Connection, type EventStore, fromRow, placeOf, type StoredEvent, type Wakeups } from '../store/index.ts'
+import type { RecordedEvent } from '../ports.ts'
+import { type Connection, fromRow, placeOf, type StoredEvent, type Wakeups } from '../store/index.ts'
+import type { Outbox, Outgoing } from './outbox.ts'
 import { pause } from './sender.ts'
 import type { KafkaTopics } from './topics.ts'
 
 export interface PublisherOptions {
   connection: Connection
-  store: EventStore
   wakeups: Wakeups
   topics: KafkaTopics
   /** Saved place of a partition: everything before it has been published. */
   saved(partition: number): Promise<bigint>
-  projectors: readonly Projector[]
+  outbox: Outbox
   onTrouble(error: unknown): void
 }
 
@@ -49,19 +49,21 @@ export class Publisher {
   }
 
   async #run(partition: number, signal: AbortSignal): Promise<void> {
+    const { outbox } = this.#o
     for (let failures = 0; !signal.aborted; ) {
       try {
         let saved = await this.#o.saved(partition)
         let next = saved
         while (!signal.aborted && !this.#o.wakeups.closed) {
-          const events = this.#next(partition, next)
-          if (events.length === 0) {
+          const outgoing = outbox.take(partition, next) ?? this.#read(partition, next)
+          if (outgoing.next === next) {
             await this.#o.wakeups.wait('events', signal)
             continue
           }
-          next = events.at(-1)!.position.offset + 1n
+          next = outgoing.next
           // A stretch without records moves the place only in memory: read again, it publishes nothing again.
-          if (await this.#publish(partition, { saved, next }, events)) saved = next
+          if (await this.#publish(partition, { saved, next }, outgoing.publish)) saved = next
+          outbox.done(partition, next)
           failures = 0
         }
       } catch (error) {
@@ -71,6 +73,12 @@ export class Publisher {
         await pause(isThreadlogError(error, 'progress_moved') ? 5 : failures++, signal)
       }
     }
+  }
+
+  /** As of the outbox, for what it does not have. */
+  #read(partition: number, next: bigint): Outgoing {
+    const events = this.#next(partition, next)
+    return events.length > 0 ? this.#o.outbox.derive(events) : { publish: {}, next }
   }
 
   /** The next whole commits of a partition. */
@@ -87,44 +95,15 @@ export class Publisher {
   }
 
   /** True if there was something to publish. */
-  async #publish(partition: number, place: { saved: bigint; next: bigint }, events: readonly RecordedEvent[]): Promise<boolean> {
-    const { topics, projectors } = this.#o
-    const publish: Partial<Record<TopicName, TopicRecord[]>> = {}
-    const tx = this.#transaction((topic, record) => void (publish[topic] ??= []).push(record))
-    for (const projector of projectors) for (const commit of byCommit(events)) projector.apply(tx, commit)
+  async #publish(partition: number, place: { saved: bigint; next: bigint }, publish: Outgoing['publish']): Promise<boolean> {
     if (Object.keys(publish).length === 0) return false
     const [next, expect] = [place.next, place.saved].map((offset) => new Map([[partition, offset]]))
-    await topics.transact({ publish, progress: { topic: 'events', group: PUBLISHER, next: next!, expect: expect! } })
+    await this.#o.topics.transact({ publish, progress: { topic: 'events', group: PUBLISHER, next: next!, expect: expect! } })
     return true
-  }
-
-  #transaction(publish: ProjectorTx['publish']): ProjectorTx {
-    const { connection, store } = this.#o
-    return {
-      run() {
-        throw new Error('a publisher keeps no rows')
-      },
-      all: <Row>(sql: string, ...values: SqlValue[]) => connection.look(() => connection.all<Row>(sql, ...values)),
-      get: <Row>(sql: string, ...values: SqlValue[]) => connection.look(() => connection.get<Row>(sql, ...values)),
-      publish,
-      read: (stream: StreamKey, after = 0) => connection.look(() => store.page(stream, after, Number.MAX_SAFE_INTEGER)),
-    }
   }
 
   async close(): Promise<void> {
     for (const { stop } of this.#running.values()) stop.abort()
     await Promise.all([...this.#running.values()].map(({ done }) => done))
   }
-}
-
-function byCommit(events: readonly RecordedEvent[]): RecordedEvent[][] {
-  const commits: RecordedEvent[][] = []
-  let id: string | undefined
-  for (const record of events) {
-    const commit = record.event?.commit.id
-    if (commit !== undefined && commit === id) commits.at(-1)?.push(record)
-    else commits.push([record])
-    id = commit
-  }
-  return commits
 }

@@ -133,7 +133,8 @@ export class KafkaTopics implements Topics {
         }),
     })
     for (const { topic: name, partition, offset } of written) this.#written.set(`${name} ${partition}`, offset)
-    if (progress) await systemClock.sleep(begun + PACE_MS - performance.now(), this.#stop.signal)
+    const left = begun + PACE_MS - performance.now()
+    if (progress && left > 0) await systemClock.sleep(left, this.#stop.signal)
   }
 
   /** The cluster may name the place before a transaction of this process for a moment yet. */

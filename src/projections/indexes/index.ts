@@ -20,16 +20,13 @@ export {
 } from './queries.ts'
 export { requestsOut } from './requests-out.ts'
 export { Folds } from './steps.ts'
-export { dueWaits, requestedThreads, resolvedThreads, runningThreads, type SweepPage } from './sweeps.ts'
+export { dueWaits, requestedThreads, resolvedThreads, runningThreads, type SweepPage, waitingSessions } from './sweeps.ts'
 export type { ThreadRow } from './thread-row.ts'
 export { threadsIndex } from './threads-index.ts'
 export type { WaitRow } from './wait-row.ts'
 export { waitsIndex } from './waits-index.ts'
 
-/**
- * All projectors of one log. They share their folds, so each event is folded once.
- * @param publishing the folds of those that publish, where they go on apart from the others
- */
-export function indexProjectors(folds: Folds = new Folds(), publishing: Folds = folds): Projector[] {
-  return [threadsIndex(folds), waitsIndex(folds), requestsOut(publishing), checkpointsOut(publishing)]
+/** All projectors of one log. They share their folds, so each event is folded once. */
+export function indexProjectors(folds: Folds = new Folds()): Projector[] {
+  return [threadsIndex(folds), waitsIndex(folds), requestsOut(folds), checkpointsOut(folds)]
 }

@@ -37,10 +37,17 @@ export const resolvedThreads = (
   page: SweepPage,
 ): ThreadRow[] => sql.all<ThreadRow>(RESOLVED, JSON.stringify(agents), page.after ?? 0, page.limit)
 
-const RUNNING = `SELECT * FROM threads WHERE status = 'running' AND id > ? ORDER BY id LIMIT ?`
+const RUNNING = `SELECT * FROM threads WHERE status = 'running' AND kind <> 'foreign' AND id > ? ORDER BY id LIMIT ?`
 
-/** Threads with a running run; whether its owner lives is for {@link ThreadRow.owner_id} and the log's owners to say. */
+/** Threads of threadlog itself with a running run; whether its owner lives is for {@link ThreadRow.owner_id} and the log's owners to say. */
 export const runningThreads = (sql: Sql, page: SweepPage): ThreadRow[] => sql.all<ThreadRow>(RUNNING, page.after ?? 0, page.limit)
+
+const FOREIGN = `
+SELECT * FROM threads WHERE kind = 'foreign' AND status IN ('waiting', 'resolved') AND application = ? AND id > ? ORDER BY id LIMIT ?`
+
+/** Sessions of foreign hosts whose run waits for a continuation, or has an outcome to take. */
+export const waitingSessions = (sql: Sql, application: string, page: SweepPage): ThreadRow[] =>
+  sql.all<ThreadRow>(FOREIGN, application, page.after ?? 0, page.limit)
 
 const DUE = `
 SELECT * FROM waits WHERE status = 'pending' AND deadline IS NOT NULL AND deadline <= ? ORDER BY deadline, id LIMIT ?`

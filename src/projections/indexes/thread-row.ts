@@ -1,7 +1,8 @@
 import type { EventType } from '../../events/index.ts'
 import type { SqlValue } from '../../log/index.ts'
+import { activeRun, awaitedWait } from '../evolve-foreign.ts'
 import type { Folded } from '../fold.ts'
-import { type ThreadState, threadStatus } from '../state.ts'
+import { type ForeignSession, type ThreadState, threadStatus } from '../state.ts'
 import type { Step, ThreadSteps } from './steps.ts'
 
 /** A row of `threads`. Times are epoch milliseconds. */
@@ -41,7 +42,7 @@ export interface ThreadRow {
 
 /**
  * The columns. Those a thread is opened with never change and carry the look-up indexes; each sweep has a partial index that holds only
- * the threads it looks for, so a waiting thread stands in none of them.
+ * the threads it looks for, so a waiting thread of threadlog itself stands in none of them.
  */
 export const THREADS = `
 CREATE TABLE IF NOT EXISTS threads(
@@ -72,6 +73,7 @@ CREATE INDEX IF NOT EXISTS threads_scope ON threads(application, user, id);
 CREATE INDEX IF NOT EXISTS threads_requested ON threads(requested_agent, id) WHERE requested_agent IS NOT NULL;
 CREATE INDEX IF NOT EXISTS threads_resolved ON threads(agent, id) WHERE status = 'resolved';
 CREATE INDEX IF NOT EXISTS threads_running ON threads(id) WHERE status = 'running';
+CREATE INDEX IF NOT EXISTS threads_foreign ON threads(application, id) WHERE kind = 'foreign' AND status IN ('waiting', 'resolved');
 `
 
 const opening = ['stream', 'application', 'user', 'thread', 'kind', 'opened_at'] as const
@@ -118,7 +120,7 @@ export function movingOf({ after, steps }: ThreadSteps): Moving {
   return {
     version: after.head.version,
     status: statusOf(after),
-    run_id: run?.runId ?? null,
+    run_id: run?.runId ?? (state.foreign && activeRun(state.foreign)?.runId) ?? null,
     invocation_id: run?.invocationId ?? null,
     agent: run?.agent.name ?? null,
     revision: run?.agent.revision ?? null,
@@ -134,7 +136,15 @@ export function movingOf({ after, steps }: ThreadSteps): Moving {
   }
 }
 
-const statusOf = ({ state, quarantine }: Folded): ThreadRow['status'] => (quarantine ? 'quarantined' : threadStatus(state))
+const statusOf = ({ state, quarantine }: Folded): ThreadRow['status'] =>
+  quarantine ? 'quarantined' : state.foreign ? foreignStatus(state, state.foreign) : threadStatus(state)
+
+/** A session of a foreign host waits while its run waits for a continuation; it is resolved when only its host has still to take the outcome. */
+function foreignStatus(state: ThreadState, foreign: ForeignSession): ThreadRow['status'] {
+  const run = activeRun(foreign)
+  if (run?.status !== 'waiting') return run ? 'running' : 'idle'
+  return awaitedWait(state)?.status === 'pending' || run.pendingAction?.type !== 'external_continuation' ? 'waiting' : 'resolved'
+}
 
 /** Ids of the waits that are still to be answered, oldest first. */
 export const pendingWaits = (state: ThreadState): string[] =>

@@ -18,7 +18,7 @@ import {
 export function threadsIndex(folds: Folds = new Folds()): Projector {
   return {
     name: 'threads',
-    version: 1,
+    version: 2,
     schema: SNAPSHOTS + THREADS,
     drop: 'DROP TABLE IF EXISTS threads;',
     apply(tx, events) {
@@ -31,6 +31,7 @@ type Standing = Pick<ThreadRow, 'id' | 'version' | 'last_end' | 'updated_at' | '
 
 function write(tx: ProjectorTx, thread: ThreadSteps): void {
   const { stream, steps, after, refolded } = thread
+  if (after.state.reservation) return
   const now = movingOf(thread)
   const goesOn = steps[0]?.before.head.version !== 0 && !refolded
   if (goesOn && tx.run(MOVE_THREAD, ...movingValues(now), stream, after.head.version) > 0) return

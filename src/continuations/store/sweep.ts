@@ -1,0 +1,76 @@
+import { isThreadlogError } from '../../base/index.ts'
+import type { ContinuationFailure } from '../model/failure.ts'
+import { ProviderPendingContinuation } from '../model/record.ts'
+import type { LogContinuationStore } from './log-store.ts'
+
+export interface SweepOptions {
+  applicationId: string
+  /**
+   * Whether the run can go on from a checkpoint that was written since it suspended. Asked of waits that were never armed; the host knows under which id
+   * it would have written one.
+   */
+  isResumable(wait: ProviderPendingContinuation): boolean | Promise<boolean>
+  /** Takes an armed outcome: checks that the run can go on here, then claims it, then goes on. What it throws leaves the wait to the next sweep. */
+  dispatch(wait: ProviderPendingContinuation): Promise<void>
+  /** What a wait ends with whose run cannot go on. */
+  lost: ContinuationFailure
+  /** Milliseconds within which a living process arms what it has suspended; younger waits are left alone. */
+  graceMs: number
+  /** Hears what `isResumable` or `dispatch` threw; the sweep goes on. */
+  onError?(error: unknown, wait: ProviderPendingContinuation): void
+}
+
+/** What one sweep did, in numbers of waits; `left`: still waiting for an outcome, too young, changed by others meanwhile, or failed. */
+export interface Swept {
+  armed: number
+  ended: number
+  dispatched: number
+  left: number
+}
+
+/**
+ * Brings on what crashes left of a host's waits (continuation spec §3.3, §9.3): one that was never armed is armed if its run can go on, else it ends and
+ * its session is free; an outcome that nobody has claimed is dispatched. Any process may sweep, at its start and now and then: each change is decided
+ * by the log, and one that another process made first is left to it.
+ */
+export async function sweepContinuations(store: LogContinuationStore, o: SweepOptions): Promise<Swept> {
+  const swept: Swept = { armed: 0, ended: 0, dispatched: 0, left: 0 }
+  for await (const { wait, ageMs } of store.waiting(o.applicationId))
+    try {
+      swept[await one(store, wait, wait.record.ready || ageMs >= o.graceMs, o)]++
+    } catch (error) {
+      swept.left++
+      if (!isThreadlogError(error, 'continuation_conflict', 'checkpoint_conflict', 'not_found')) o.onError?.(error, wait)
+    }
+  return swept
+}
+
+/** One wait; an outcome that is armed here is dispatched at once. */
+async function one(
+  store: LogContinuationStore,
+  wait: ProviderPendingContinuation,
+  isDue: boolean,
+  o: SweepOptions,
+): Promise<keyof Swept> {
+  if (!isDue) return 'left'
+  const armed = wait.record.ready ? wait : await bring(store, wait, o)
+  if (armed === 'ended') return 'ended'
+  if (armed.record.status === 'pending') return armed === wait ? 'left' : 'armed'
+  await o.dispatch(armed)
+  return 'dispatched'
+}
+
+/** Arms an unarmed wait, or ends it. */
+async function bring(
+  store: LogContinuationStore,
+  wait: ProviderPendingContinuation,
+  o: SweepOptions,
+): Promise<ProviderPendingContinuation | 'ended'> {
+  const { scope, provider, continuationId, status, revision: expectedRevision } = wait.record
+  const at = { scope, provider, continuationId, expectedRevision }
+  if (await o.isResumable(wait))
+    return new ProviderPendingContinuation({ record: await store.armContinuation(at), externalId: wait.externalId })
+  if (status === 'pending') await store.cancelContinuation({ ...at, failure: o.lost })
+  else await store.transitionRun({ scope, expectedStatus: 'waiting', status: 'failed' })
+  return 'ended'
+}
