@@ -1,11 +1,12 @@
 import type { JsonValue } from '../base/index.ts'
-import { type DeferredToolResume, remaining, runError, stateError, steer, storeMissing, usesStore } from '../harness/index.ts'
+import { type DeferredToolResume, remaining, runError, stateError, storeMissing, usesStore } from '../harness/index.ts'
 import { HarnessState } from '../messages/index.ts'
-import { harnessState, messageHistory, Proposal, type Tail } from '../projections/index.ts'
+import { harnessState, messageHistory, type Tail } from '../projections/index.ts'
 import { cancelOwn } from './cancel.ts'
 import { type LibraryDeps, runPrepared } from './library.ts'
 import type { PreparedRun } from './prepare-run.ts'
 import { Queue } from './queue.ts'
+import { steerRun } from './steering.ts'
 import type { RunResult, RunStreamEvent } from './types.ts'
 
 type Untold<T> = T extends { sequence: number } ? Omit<T, 'sequence'> : never
@@ -146,15 +147,7 @@ export class RunStream implements AsyncIterable<RunStreamEvent>, AsyncDisposable
    */
   async steer(input: JsonValue, o: { id?: string } = {}): Promise<void> {
     if (this.#phase === 'new' || this.#phase === 'closed' || this.#outcome) throw notActive()
-    const { store } = this.#deps
-    const { stream } = this.#run
-    const id = o.id ?? store.ids.token()
-    await store.commit(stream, (state) => {
-      const actor = { kind: 'library', id: '', source: 'steer' }
-      const context = { stream, now: store.clock.now(), actor, runId: state.run?.runId ?? null, attempt: null }
-      const { drafts } = steer(Proposal.on(state, context), { id, input })
-      return { drafts, context }
-    })
+    await steerRun(this.#deps.store, this.#run.stream, { input, id: o.id }, 'library')
   }
 
   /** The result of the run, which begins if it has not. Rejects as `run` does. */

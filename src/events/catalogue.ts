@@ -151,6 +151,15 @@ const shapes = {
     /** Why it is unknown: `interrupted`, `not-started`, `unmarked`, … */
     reason: optional(text),
   },
+  /** What became of the latest call of that id that was settled as unknown; the model reads this from then on. */
+  'tool.reconciled/1': {
+    call_id: text,
+    settlement: choice('ReconciledSettlement', ['returned', 'failed']),
+    /** The tool-return part in wire form. */
+    part: json,
+    /** Who says so, and why. */
+    reason: text,
+  },
 
   'continuation.suspended/1': {
     continuation_id: text,

@@ -1,5 +1,5 @@
 import { isThreadlogError, type JsonObject, type JsonValue, Payload, reject, toJson } from '../base/index.ts'
-import { COMMIT_LIMITS, type EventDraft, type Owner, type ThreadKey, type ToolRecovery } from '../events/index.ts'
+import { COMMIT_LIMITS, type EventDraft, type Owner, type StreamKey, type ThreadKey, type ToolRecovery } from '../events/index.ts'
 import { checkThreadId, type HarnessState } from '../messages/index.ts'
 import { findWait, type Proposal, type RequestedRun, type RunState, threadStatus, type Wait } from '../projections/index.ts'
 import { type Agent, proposalDigest, toolIdentity } from './agent.ts'
@@ -50,6 +50,33 @@ export function open(proposal: Proposal, key: ThreadKey, imported?: HarnessState
       thread_id: key.thread,
       kind: 'harness',
       origin: { kind: imported ? 'imported' : 'new', state: imported ? importable(imported) : null, parent: null },
+    },
+  })
+}
+
+/** Where a fork comes from: a position of another thread. */
+export interface Parent {
+  stream: StreamKey
+  version: number
+  hash: string
+}
+
+/**
+ * Opens a thread as a copy of another one as it was; waits that were open there stay there.
+ * @throws ThreadlogError `thread_exists`, `thread_id_invalid`, `state_too_large`
+ */
+export function fork(proposal: Proposal, key: ThreadKey, copied: HarnessState, parent: Parent): Proposal {
+  if (proposal.state.identity)
+    throw reject('thread_exists', 'There is a thread of that id.', { path: 'thread', expected: 'an id that is not taken' })
+  checkThreadId(key.thread)
+  return proposal.add({
+    type: 'thread.opened/1',
+    data: {
+      application_id: key.application,
+      user_id: key.user,
+      thread_id: key.thread,
+      kind: 'harness',
+      origin: { kind: 'forked', state: importable(copied), parent },
     },
   })
 }

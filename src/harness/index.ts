@@ -15,7 +15,9 @@ export {
 export { type AiTool, aiTools } from './ai-tools.ts'
 export { type AttemptEnd, type AttemptOptions, type RunBindings, runAttempt, START_BY_MS } from './attempt.ts'
 export {
+  fork,
   open,
+  type Parent,
   type RunRecordOptions,
   type RunRequest,
   recordedOptions,
@@ -35,6 +37,7 @@ export { CONTINUE } from './model-outcomes.ts'
 export { abandonWaits, cancel, fail } from './plan.ts'
 export { openBatchCalls } from './plan-calls.ts'
 export { INTERRUPTED_BEFORE_RESULT } from './prepare.ts'
+export { type Reconciliation, reconcile } from './reconcile.ts'
 export { definitionError, runError, stateError } from './run-errors.ts'
 export { NO_USAGE, RunResult, type RunResultFields, type RunStatus, type RunUsage, type SafeFailure } from './run-result.ts'
 export { loadContent, type StateStore, storeContent, storeMissing, usesStore } from './state-store.ts'

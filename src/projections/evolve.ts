@@ -5,6 +5,7 @@ import { evolveForeign } from './evolve-foreign.ts'
 import { evolveReservation } from './evolve-reservation.ts'
 import { evolveRun } from './evolve-run.ts'
 import { composedCalls } from './messages.ts'
+import { reconciled } from './reconcile.ts'
 import type { CallState, HistoryEntry, RunState, Settlement, ThreadState } from './state.ts'
 import { known, unfoldable } from './unfoldable.ts'
 
@@ -48,6 +49,8 @@ function apply(state: ThreadState, event: LogEvent): ThreadState {
       return dispatched(state, event)
     case 'tool.settled/1':
       return settled(state, event)
+    case 'tool.reconciled/1':
+      return reconciled(state, event)
     case 'capability.written/1': {
       const { capability_id, version, data } = event.data
       return { ...state, capabilities: new Map(state.capabilities).set(capability_id, { version, data }) }
