@@ -32,7 +32,11 @@ function headers(types: readonly string[], id: string, subject: string | undefin
     id: text(id, { minLength: 1 }),
     source: text('Together with ce_id it names the record: equal whenever it is made again.', { format: 'uri-reference' }),
     type: { type: 'string', enum: types },
-    subject: text(subject ?? 'The address that was sent; absent without a usable one.', { minLength: 1 }),
+    subject: text(
+      subject ??
+        'The continuation_id that was sent, or the hex SHA-256 of provider, zero byte and external_id; absent without either.',
+      { minLength: 1 },
+    ),
     time: text(time, { format: 'date-time' }),
     datacontenttype: { type: 'string', const: 'application/json' },
   }

@@ -37,6 +37,18 @@ export class AppendList<T> implements Iterable<T> {
     return this.#tail ? this : new AppendList(this.#items, this.#base, [])
   }
 
+  /** The main line that a fork began on. */
+  trunk(): AppendList<T> {
+    return this.#tail ? new AppendList(this.#items, this.#base) : this
+  }
+
+  /** The same list on the main line: what a fork has added goes into the shared array, or into a copy if others have pushed meanwhile. */
+  landed(): AppendList<T> {
+    let list = this.trunk()
+    for (const item of this.#tail ?? []) list = list.push(item)
+    return list
+  }
+
   push(item: T): AppendList<T> {
     if (this.#tail) return new AppendList(this.#items, this.#base, [...this.#tail, item])
     // An empty list is often a constant: what is pushed onto it must not keep to it.
@@ -89,6 +101,14 @@ export class AppendMap<V> implements Iterable<readonly [string, V]> {
   /** As {@link AppendList.fork}. */
   fork(): AppendMap<V> {
     return this.#added ? this : new AppendMap(this.#index, this.#list.fork(), new Map())
+  }
+
+  /** As {@link AppendList.landed}. */
+  landed(): AppendMap<V> {
+    if (!this.#added) return this
+    let map = new AppendMap<V>(this.#index, this.#list.trunk())
+    for (const [key, value] of this.#added) map = map.set(key, value)
+    return map
   }
 
   get size(): number {

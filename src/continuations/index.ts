@@ -55,6 +55,7 @@ export {
   type Receipt,
   receiptRecord,
   receiptSchema,
+  receiptSubject,
   type Submitted,
 } from './receipt.ts'
 export {

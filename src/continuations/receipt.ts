@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { type JsonValue, Payload, parseJson } from '../base/index.ts'
 import { cloudEvent, type Source } from '../events/index.ts'
 import type { TopicRecord } from '../log/index.ts'
+import { externalIdKey } from './ids.ts'
 import { type Judgement, verdicts } from './judgement.ts'
 import { digestSchema, externalIdSchema, idSchema, nameSchema } from './names.ts'
 import type { Address } from './result.ts'
@@ -91,7 +92,8 @@ export const RECEIPT = 'threadlog.receipt/1'
  * CloudEvents attributes of a receipt. Id, source and time come from the coordinate it answers, so that they are equal whenever it is
  * made again; a call has no time of its own and names that of its receipt.
  */
-export function receiptHeaders({ source, sequence, continuation_id, external_id }: Receipt, now: number): Record<string, string> {
+export function receiptHeaders(receipt: Receipt, now: number): Record<string, string> {
+  const { source, sequence } = receipt
   const [from, place] =
     'api' in source
       ? [['api', source.api], [source.command_id]]
@@ -103,10 +105,14 @@ export function receiptHeaders({ source, sequence, continuation_id, external_id 
     id: [...place, sequence].join('/'),
     source: `/threadlog/${from.map(encodeURIComponent).join('/')}`,
     type: RECEIPT,
-    subject: continuation_id ?? external_id,
+    subject: receiptSubject(receipt),
     time: 'api' in source ? now : source.record_time,
   })
 }
+
+/** The wait a receipt is about, as keys and headers may say it: a provider's own id of its job stands in no header (continuation spec §4). */
+export const receiptSubject = ({ continuation_id, external_id, provider }: Receipt): string | undefined =>
+  continuation_id ?? (provider && external_id ? externalIdKey(provider, external_id) : undefined)
 
 /** A receipt as a record of topic `receipts`. */
 export const receiptRecord = (key: string, receipt: Receipt, now: number): TopicRecord => ({

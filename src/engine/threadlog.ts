@@ -21,6 +21,7 @@ import {
   LogContinuationStore,
   type Receipt,
   receiptRecord,
+  receiptSubject,
   type Submission,
   type SubmitContext,
   type SubmitDeps,
@@ -165,8 +166,7 @@ export class Threadlog implements AsyncDisposable {
     const { state } = await this.store.commit(stream, (before) => {
       const actor = { kind: 'api', id: '', source: 'start' }
       const context = { stream, now: this.#clock.now(), actor, runId: null, attempt: null, commandId: wanted.commandId }
-      const proposal = request(open(Proposal.on(before, context), key), wanted)
-      return { drafts: proposal.drafts, context }
+      return request(open(Proposal.on(before, context), key), wanted)
     })
     const runId = (wanted.commandId === null ? undefined : state.commands.get(wanted.commandId)) ?? wanted.runId
     return new RunHandleImpl(this.store, this.#tail, key, runId)
@@ -235,7 +235,7 @@ export class Threadlog implements AsyncDisposable {
   }
 
   async #published(receipt: Receipt): Promise<Receipt> {
-    const key = receipt.continuation_id ?? receipt.external_id ?? ''
+    const key = receiptSubject(receipt) ?? ''
     await this.backend.topics.publish('receipts', [receiptRecord(key, receipt, this.#clock.now())])
     return receipt
   }

@@ -34,6 +34,12 @@ export interface EventCodec {
    */
   encodeCommit(meta: CommitMeta, drafts: readonly EventDraft[]): Commit
   /**
+   * The draft with its fields as a decoder would give them. It is not fitted again when it is encoded.
+   * @param index its place in the commit, for the path of the error
+   * @throws ThreadlogError `event_invalid` with the path
+   */
+  fitDraft<T extends EventDraft>(draft: T, index: number): T
+  /**
    * Reads one record; a retired type comes out as its successor, under the hash of what is stored. The result shares no memory with
    * `bytes`, unless they are said to be `lasting`: never changed again. Payloads are not parsed.
    * @throws ThreadlogError `event_undecodable`; `details.reason` is `framing`, `unknown-schema` (a newer version wrote it), `body` or
@@ -80,9 +86,8 @@ export function eventCodec(source: SchemaSource, options: TypeOptions = {}): Eve
     let total = 0
     for (let index = 0; index < size; index++) {
       const draft = drafts[index] as EventDraft
-      const writer = types.writer(draft.type)
-      if (!writer) throw noSuchType(index)
-      const data = writer.fit(draft.data, `$.events[${index}].data`)
+      const writer = writerOf(draft, index)
+      const { data } = draft instanceof Fitted ? draft : fitted(writer, draft, index)
       const commit = { ...common.commit, index }
       const origin = draft.by ? outsider(draft.by, meta, index) : common
       const envelope: Envelope = { ...origin, type: draft.type, version: base + index + 1, commit, previous: head }
@@ -94,6 +99,18 @@ export function eventCodec(source: SchemaSource, options: TypeOptions = {}): Eve
     }
     return { id, stream, base, previous, records }
   }
+
+  function writerOf({ type }: EventDraft, index: number): Writer {
+    const writer = types.writer(type)
+    if (!writer) throw noSuchType(index)
+    return writer
+  }
+
+  const fitted = (writer: Writer, { type, data, by }: EventDraft, index: number): Fitted =>
+    new Fitted(type, writer.fit(data, `$.events[${index}].data`), by)
+
+  const fitDraft = <T extends EventDraft>(draft: T, index: number): T =>
+    draft instanceof Fitted ? draft : (fitted(writerOf(draft, index), draft, index) as unknown as T)
 
   const outsider = ({ actor, causation }: Outsider, meta: CommitMeta, index: number): Envelope =>
     fitEnvelope(envelopeOf({ ...meta, actor, causation, run_id: null, attempt: null }, 1), `$.events[${index}].by`) as Envelope
@@ -120,7 +137,19 @@ export function eventCodec(source: SchemaSource, options: TypeOptions = {}): Eve
     return { ...envelope, hash: bodyHash(record) }
   }
 
-  return { encodeCommit, decodeEvent, decodeEnvelope }
+  return { encodeCommit, fitDraft, decodeEvent, decodeEnvelope }
+}
+
+/** A draft whose fields fit its type. */
+class Fitted {
+  readonly type: string
+  readonly data: unknown
+  readonly by: Outsider | undefined
+  constructor(type: string, data: unknown, by: Outsider | undefined) {
+    this.type = type
+    this.data = data
+    this.by = by
+  }
 }
 
 /** The envelope of a commit's events, but for what differs from event to event. */
@@ -208,6 +237,8 @@ const codec = (): EventCodec => (packaged ??= eventCodec(fileSchemas()))
 
 /** {@link EventCodec.encodeCommit} with the schemas of this package. */
 export const encodeCommit: EventCodec['encodeCommit'] = (meta, drafts) => codec().encodeCommit(meta, drafts)
+/** {@link EventCodec.fitDraft} with the types of this package. */
+export const fitDraft: EventCodec['fitDraft'] = (draft, index) => codec().fitDraft(draft, index)
 /** {@link EventCodec.decodeEvent} with the schemas of this package. */
 export const decodeEvent: EventCodec['decodeEvent'] = (bytes, lasting) => codec().decodeEvent(bytes, lasting)
 /** {@link EventCodec.decodeEnvelope} with the schemas of this package. */

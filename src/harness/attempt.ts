@@ -148,7 +148,7 @@ class Attempt {
         return undefined
       }
       plan = this.#follow(built, continuationIds)
-      return { drafts: plan.proposal.drafts, context: plan.proposal.context }
+      return plan.proposal
     }
     const commit = () => store.commit(stream, decide, Number.POSITIVE_INFINITY)
     try {
@@ -175,10 +175,7 @@ class Attempt {
   /** True once the thread says that the run ended so, or cannot be resumed by this agent. */
   async #giveUp(error: unknown): Promise<boolean> {
     const { store, stream } = this.#o
-    const decide = (state: ThreadState) => {
-      const end = giveUp(Proposal.on(state, this.#context()), this.#o, error)
-      return end && { drafts: end.drafts, context: end.context }
-    }
+    const decide = (state: ThreadState) => giveUp(Proposal.on(state, this.#context()), this.#o, error)
     const { state, commit } = await store.commit(stream, decide)
     this.#state = state
     return commit !== undefined

@@ -1,4 +1,4 @@
-import type { Actor, EventDraft, LogEvent, StreamKey } from '../events/index.ts'
+import { type Actor, type EventDraft, type EventHash, fitDraft, type LogEvent, type StreamKey } from '../events/index.ts'
 import { evolve } from './evolve.ts'
 import type { ThreadState } from './state.ts'
 
@@ -23,32 +23,60 @@ const fork = (state: ThreadState): ThreadState => ({
   closedWaits: state.closedWaits.fork(),
 })
 
+/** The state of an accepted proposal: what it added is shared from now on. */
+export const landed = (state: ThreadState, hash: EventHash): ThreadState => ({
+  ...state,
+  hash,
+  history: state.history.landed(),
+  runs: state.runs.landed(),
+  invocations: state.invocations.landed(),
+  commands: state.commands.landed(),
+  closedWaits: state.closedWaits.landed(),
+})
+
 /** Events decided so far and the state they lead to, so that the next decision of the same commit sees the former ones. */
 export class Proposal {
   readonly context: DecisionContext
   readonly drafts: readonly EventDraft[]
   readonly state: ThreadState
+  /** The state behind each draft; undefined if some were decided for another run than they will be recorded for. */
+  readonly states: readonly ThreadState[] | undefined
 
-  private constructor(context: DecisionContext, drafts: readonly EventDraft[], state: ThreadState) {
+  private constructor(
+    context: DecisionContext,
+    drafts: readonly EventDraft[],
+    state: ThreadState,
+    states: readonly ThreadState[] | undefined,
+  ) {
     this.context = context
     this.drafts = drafts
     this.state = state
+    this.states = states
   }
 
   static on(state: ThreadState, context: DecisionContext): Proposal {
-    return new Proposal(context, [], fork(state))
+    return new Proposal(context, [], fork(state), [])
   }
 
-  /** The proposal with these events added. Pure: `this` stays as it is. */
-  add(...drafts: readonly EventDraft[]): Proposal {
+  /** The proposal with these events added. Pure: `this` stays as it is. @throws ThreadlogError `event_invalid`, `event_unfoldable` */
+  add(...added: readonly EventDraft[]): Proposal {
+    const drafts = [...this.drafts]
+    const states = this.states && [...this.states]
     let state = this.state
-    for (const draft of drafts) state = evolve(state, this.#provisional(draft, state))
-    return new Proposal(this.context, [...this.drafts, ...drafts], state)
+    for (const draft of added) {
+      const fitted = fitDraft(draft, drafts.length)
+      state = evolve(state, this.#provisional(fitted, state))
+      drafts.push(fitted)
+      states?.push(state)
+    }
+    return new Proposal(this.context, drafts, state, states)
   }
 
   /** The same proposal for another run from here on (a resume starts a run within its commit). */
   for(runId: string, attempt: number): Proposal {
-    return new Proposal({ ...this.context, runId, attempt }, this.drafts, this.state)
+    const { context, drafts, state, states } = this
+    if (context.runId === runId && context.attempt === attempt) return this
+    return new Proposal({ ...context, runId, attempt }, drafts, state, drafts.length === 0 ? states : undefined)
   }
 
   /** The event as it will stand in the log, but for commit, chain and hash, which no fold looks at. */

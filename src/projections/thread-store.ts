@@ -1,5 +1,5 @@
 import { type Clock, type Ids, reject, retryLater } from '../base/index.ts'
-import { type Commit, type EncodedEvent, type EventDraft, encodeCommit, type StreamKey } from '../events/index.ts'
+import { type Commit, type EncodedEvent, type EventDraft, type EventHash, encodeCommit, type StreamKey } from '../events/index.ts'
 import type { LogBackend, RecordedEvent } from '../log/index.ts'
 import { asksForRefold, type Folded, foldRecord, foldStream } from './fold.ts'
 import type { Folds } from './indexes/index.ts'
@@ -11,6 +11,8 @@ import type { ThreadState } from './state.ts'
 export interface Decision {
   readonly drafts: readonly EventDraft[]
   readonly context: DecisionContext
+  /** The state behind each draft, if it is known: see {@link Proposal}. It is not folded again then. */
+  readonly states?: readonly ThreadState[] | undefined
 }
 
 /** A decision and where it stands now. `commit` is undefined when there was nothing to do. */
@@ -131,7 +133,7 @@ export class ThreadStore {
         const decision = decide(state)
         if (!decision || decision.drafts.length === 0) return { state, commit: undefined }
         const commit = this.#encode(stream, folded, decision)
-        this.#folds?.offer(stream, folded)
+        this.#folds?.offer(stream, folded, decision.states && { hash: lastHash(commit), states: decision.states })
         const { accepted } = await this.backend.events.append(commit)
         if (accepted) return { state: this.#advance(stream, folded, commit), commit }
       }
@@ -181,7 +183,7 @@ export class ThreadStore {
   }
 
   #advance(stream: StreamKey, folded: Folded, commit: Commit): ThreadState {
-    let next = this.#folds?.at(stream, (commit.records.at(-1) as EncodedEvent).hash)
+    let next = this.#folds?.at(stream, lastHash(commit))
     if (next) return usable(this.#remember(stream, next))
     next = folded
     for (const { version, hash, bytes, event } of commit.records)
@@ -210,6 +212,8 @@ export class ThreadStore {
     return turn
   }
 }
+
+const lastHash = (commit: Commit): EventHash => (commit.records.at(-1) as EncodedEvent).hash
 
 const contention = (stream: StreamKey, tries: number) =>
   retryLater('contention', `The thread changed under ${tries} decisions in a row.`, { hint: 'Try again.', details: { stream } })

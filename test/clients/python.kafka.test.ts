@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { Child } from '../../examples/support/child.ts'
+import { externalIdKey } from '../../src/index.ts'
 import { example, type Found, needed, printed, python } from '../support/clients/programs.ts'
 import { OUTSIDE, openShop, type Shop } from '../support/clients/shop.ts'
 import { describeKafka } from '../support/kafka/index.ts'
@@ -56,7 +57,7 @@ describeKafka('the Python examples', () => {
       ce_id: `${source.topic}/${source.partition}/${source.offset}/${source.record_time}/1`,
       ce_source: `/threadlog/log/${encodeURIComponent(source.cluster)}`,
       ce_type: 'threadlog.receipt/1',
-      ce_subject: externalId,
+      ce_subject: externalIdKey(OUTSIDE, externalId),
       ce_time: new Date(source.record_time).toISOString(),
       'content-type': 'application/json',
     })

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { apiSource, makeReceipt, receiptRecord, topicSource } from '../../src/continuations/index.ts'
+import { apiSource, externalIdKey, makeReceipt, receiptRecord, topicSource } from '../../src/continuations/index.ts'
 
 const from = (offset: bigint, time = 5) => topicSource({ cluster: 'c1', topic: 'results', partition: 2, offset, time })
 const headersOf = (source: ReturnType<typeof from>, now = 9) =>
-  receiptRecord('k', makeReceipt(source, { address: { external_id: 'job ü' } }, { verdict: 'accepted' }), now).headers
+  receiptRecord('k', makeReceipt(source, { provider: 'bank', address: { external_id: 'job ü' } }, { verdict: 'accepted' }), now)
+    .headers
 
 describe('headers of a receipt', () => {
   test('name the record it answers', () => {
@@ -12,7 +13,7 @@ describe('headers of a receipt', () => {
       id: 'results/2/7/5/1',
       source: '/threadlog/log/c1',
       type: 'threadlog.receipt/1',
-      subject: 'job ü',
+      subject: externalIdKey('bank', 'job ü'),
       time: '1970-01-01T00:00:00.005Z',
       datacontenttype: 'application/json',
     })

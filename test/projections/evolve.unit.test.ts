@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { EventDraft } from '../../src/events/index.ts'
-import { foldStream, Proposal, type ThreadState, threadStatus } from '../../src/projections/index.ts'
+import type { EventDraft, LogEvent } from '../../src/events/index.ts'
+import { evolve, foldStream, initial, Proposal, type ThreadState, threadStatus } from '../../src/projections/index.ts'
 import { ACTOR, recordsOf } from '../support/legal-threads.ts'
 import * as draft from '../support/thread-drafts.ts'
 import { ThreadScript } from '../support/thread-script.ts'
@@ -39,7 +39,6 @@ describe('evolve refuses', () => {
   it.each<[string, () => ThreadScript, EventDraft[]]>([
     ['a thread that begins with anything but its opening', fresh, [draft.requested('r', 'alpha', 'x')]],
     ['a second opening', idle, [draft.opened(idle().key, 'new', null)]],
-    ['an opening of a kind a newer version knows', fresh, [unknownKind()]],
     ['a second run', running, [draft.started(again, owner)]],
     ['the end of a run that is not there', idle, [done('r')]],
     ['the end of another run', running, [done('r')]],
@@ -77,12 +76,13 @@ describe('evolve refuses', () => {
   })
 })
 
-function unknownKind(): EventDraft {
-  const opening = draft.opened(fresh().key, 'new', null)
-  return { ...opening, data: { ...opening.data, kind: 'unrecognised' } } as EventDraft
-}
-
 describe('evolve', () => {
+  it('refuses an opening of a kind a newer version knows', () => {
+    const [event] = recordsOf(idle().commits).map((record) => record.event as LogEvent<'thread.opened/1'>)
+    const unknown = { ...event, data: { ...event?.data, kind: 'unrecognised' } } as LogEvent
+    expect(() => evolve(initial, unknown)).toThrow(expect.objectContaining({ code: 'event_unfoldable', disposition: 'fatal' }))
+  })
+
   it('ends a request that never began as its own invocation', () => {
     const state = stateOf(idle().request('alpha', 'r').end('failed', 'r'))
     expect(state.requested).toEqual([])

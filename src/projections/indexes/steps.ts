@@ -1,7 +1,9 @@
 import type { EventHash, LogEvent, StreamKey } from '../../events/index.ts'
 import type { ProjectorTx, RecordedEvent } from '../../log/index.ts'
 import { asksForRefold, emptyFold, type Folded, foldRecord, foldStream, repairedVersions } from '../fold.ts'
+import { landed } from '../proposal.ts'
 import { readSnapshot } from '../snapshot-table.ts'
+import type { ThreadState } from '../state.ts'
 
 /** One record of a thread, and the fold before and after it. */
 export interface Step {
@@ -26,6 +28,14 @@ interface Entry {
   readonly records: readonly RecordedEvent[]
   readonly before: Folded
   readonly result: ThreadSteps
+  /** What a decision on `result.after` leads to. */
+  readonly ahead?: Ahead | undefined
+}
+
+/** The events of a decision, by the hash of the last one, and the state behind each, as it was proposed. */
+export interface Ahead {
+  readonly hash: EventHash
+  readonly states: readonly ThreadState[]
 }
 
 /**
@@ -47,10 +57,16 @@ export class Folds {
     return after?.head.hash === hash ? after : undefined
   }
 
-  /** A fold that somebody else has made: what comes next goes on from it, so a thread seen first is not read again. */
-  offer(stream: StreamKey, folded: Folded): void {
-    if (this.#entries.get(stream)?.result.after.head.hash === folded.head.hash) return
-    this.#keep(stream, { records: [], before: folded, result: { stream, steps: [], after: folded, refolded: false } })
+  /**
+   * A fold that somebody else has made: what comes next goes on from it, so a thread seen first is not read again.
+   * @param ahead what was decided on it: those events are not folded a second time
+   */
+  offer(stream: StreamKey, folded: Folded, ahead?: Ahead): void {
+    const known = this.#entries.get(stream)
+    const fits = known?.result.after.head.hash === folded.head.hash
+    if (fits && !ahead) return
+    const entry = fits ? known : { records: [], before: folded, result: { stream, steps: [], after: folded, refolded: false } }
+    this.#keep(stream, { ...entry, ahead })
   }
 
   /** The steps of each thread in `events`. */
@@ -62,6 +78,12 @@ export class Folds {
     const known = this.#entries.get(stream)
     if (known && isSame(known.records, records)) return known.result
     const first = records[0] as RecordedEvent
+    if (known?.ahead && continues(known.result.after, first) && isAhead(known.ahead, records)) {
+      const before = known.result.after
+      const result = decided(stream, records, before, known.ahead.states)
+      this.#keep(stream, { records, before, result })
+      return result
+    }
     const before = [known?.result.after, known?.before].find((folded) => folded && continues(folded, first)) ?? load(tx, first)
     const result = walk(tx, stream, records, before)
     this.#keep(stream, { records, before, result })
@@ -91,7 +113,30 @@ function isSame(a: readonly RecordedEvent[], b: readonly RecordedEvent[]): boole
   return a.length === b.length && isRecord(first, b[0] as RecordedEvent) && isRecord(last, b[b.length - 1] as RecordedEvent)
 }
 
-const isRecord = (a: RecordedEvent, b: RecordedEvent): boolean => a.version === b.version && a.hash === b.hash
+const isRecord = (a: RecordedEvent, b: RecordedEvent): boolean =>
+  a.version === b.version && a.hash === b.hash && a.position.offset === b.position.offset
+
+const isAhead = ({ hash, states }: Ahead, records: readonly RecordedEvent[]): boolean =>
+  states.length === records.length && records.at(-1)?.hash === hash
+
+/** The steps of events that were folded when they were decided. */
+function decided(
+  stream: StreamKey,
+  records: readonly RecordedEvent[],
+  before: Folded,
+  states: readonly ThreadState[],
+): ThreadSteps {
+  let folded = before
+  const steps = records.map((record, i): Step => {
+    const { version, hash } = record
+    const proposed = states[i] as ThreadState
+    const state = i === records.length - 1 ? landed(proposed, hash) : { ...proposed, hash }
+    const step = { record, before: folded, after: { ...before, state, head: { version, hash } }, event: record.event }
+    folded = step.after
+    return step
+  })
+  return { stream, steps, after: folded, refolded: false }
+}
 
 /** A record without an event does not say what it follows; then the log is read. */
 const continues = ({ head }: Folded, record: RecordedEvent): boolean =>

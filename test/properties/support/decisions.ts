@@ -35,9 +35,11 @@ function attempt(decide: () => Decision | undefined): Attempted {
   }
 }
 
-/** Payloads write themselves as what they hold. */
+/** What gets into the log. Payloads write themselves as what they hold. */
 const textOf = ({ decision, error }: Attempted): string =>
-  error === undefined ? canonicalJson(JSON.parse(JSON.stringify(decision ?? null))) : `an error: ${(error as Error).message}`
+  error === undefined
+    ? canonicalJson(JSON.parse(JSON.stringify(decision ? [decision.context, decision.drafts] : null)))
+    : `an error: ${(error as Error).message}`
 
 /** Freezes all that can be reached. Lists and facts keep theirs private. */
 export function freeze<T>(value: T): T {
