@@ -1,4 +1,4 @@
-export { isThreadlogError, type JsonObject, type JsonValue, ThreadlogError } from './base/index.ts'
+export { type ContentRef, isThreadlogError, type JsonObject, type JsonValue, ThreadlogError } from './base/index.ts'
 export {
   type AuditRecord,
   auditContinuation,
@@ -67,5 +67,5 @@ export {
   toolReturn,
   type UsageLimits,
 } from './harness/index.ts'
-export type { LogBackend, RecordedEvent } from './log/index.ts'
+export type { ContentStore, LogBackend, RecordedEvent } from './log/index.ts'
 export { HarnessState } from './messages/index.ts'

@@ -11,7 +11,7 @@ export const PREVIEW = 120
 export function payloadJson(payload: Payload, form: PayloadForm): JsonValue {
   if (form === 'full') return payload.value
   const { digest } = payload
-  const facts: JsonObject = { size: payload.bytes.byteLength, digest }
+  const facts: JsonObject = { size: payload.size, digest }
   return { $payload: form === 'preview' ? { ...facts, preview: previewText(payload) } : facts }
 }
 
@@ -24,7 +24,9 @@ export function payloadText(payload: Payload, form: PayloadForm): string {
 /** As {@link payloadText}, for a JSON value. */
 export const valueText = (value: JsonValue, form: PayloadForm): string => payloadText(Payload.of(value), form)
 
-const previewText = (payload: Payload): string => visible(shorten(textOf(payload.value), PREVIEW))
+/** What is kept elsewhere is not loaded for its first words. */
+const previewText = (payload: Payload): string =>
+  payload.kept ? `(${payload.size} bytes in the content store)` : visible(shorten(textOf(payload.value), PREVIEW))
 
 const textOf = (value: JsonValue): string => (typeof value === 'string' ? value : canonicalJson(value))
 

@@ -18,8 +18,8 @@ import { digestSchema, externalIdSchema, idSchema, nameSchema, schemaIdSchema } 
 
 /** Bytes of one submitted record. */
 export const MAX_RECORD_BYTES = 1_048_576
-/** Bytes of canonical JSON one result value may have (R17). */
-export const MAX_RESULT_BYTES = 65_536
+/** Bytes of canonical JSON one result value may have: as many as its record. */
+export const MAX_RESULT_BYTES = MAX_RECORD_BYTES
 
 /** Which wait is meant: by the provider's own id of the job, or by the wait's id. */
 export type Address = { readonly external_id: string } | { readonly continuation_id: string }

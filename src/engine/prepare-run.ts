@@ -2,8 +2,7 @@ import { isJsonObject, type JsonValue, jsonDigest, reject, type ThreadlogError }
 import { type ThreadKey, threadStream } from '../events/index.ts'
 import { type Agent, type DeferredToolResume, preflight, runError, stateError } from '../harness/index.ts'
 import { HarnessState } from '../messages/index.ts'
-import { harnessState, type ThreadState, threadStatus } from '../projections/index.ts'
-import type { LibraryDeps } from './library.ts'
+import { harnessState, type ThreadState, type ThreadStore, threadStatus } from '../projections/index.ts'
 import type { RunOptions } from './types.ts'
 
 /** A run whose options have been checked. */
@@ -25,7 +24,7 @@ const USAGE_NAMESPACE = 'threadlog.usage'
  * @throws ThreadlogError `option_invalid`; of kind `RunError`: `input_source_conflict`, `run_bindings_invalid`, `deferred_*`; `state_invalid`;
  *   of kind `StateError`: `usage_state_missing`
  */
-export function prepareRun(deps: LibraryDeps, agent: Agent, o: RunOptions): PreparedRun {
+export function prepareRun(deps: { store: ThreadStore; application: string }, agent: Agent, o: RunOptions): PreparedRun {
   if (o.toolRecovery !== undefined && !['never', 'declared', 'always'].includes(o.toolRecovery))
     throw reject('option_invalid', 'There is no such recovery of tools.', {
       path: 'toolRecovery',

@@ -51,10 +51,16 @@ import { followWaits, type WaitFilter } from './waits.ts'
  * Opens a log and everything that runs on it.
  * @param o.log `'memory'` (default), `sqlite:<file>` (created if missing), or an open backend
  * @param o.application application id of the threads; default `default`
- * @throws ThreadlogError `log_damaged`, `log_format_newer`, `log_url_invalid`, …
+ * @param o.content where values above 64 KiB are kept; default: the log itself
+ * @throws ThreadlogError `option_invalid`, `log_damaged`, `log_format_newer`, `log_url_invalid`, …
  */
 export async function openThreadlog(o: ThreadlogOptions = {}): Promise<Threadlog> {
-  const backend = typeof o.log === 'object' ? o.log : await openLog(o.log ?? 'memory')
+  if (typeof o.log === 'object' && o.content)
+    throw reject('option_invalid', 'An open log has its content store already.', {
+      path: 'content',
+      hint: 'Give it to the function that opens the log.',
+    })
+  const backend = typeof o.log === 'object' ? o.log : await openLog(o.log ?? 'memory', { content: o.content })
   try {
     const folds = new Folds()
     await backend.install(indexProjectors(folds))

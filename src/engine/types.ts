@@ -8,7 +8,7 @@ import type {
   SafeFailure,
   UsageLimits,
 } from '../harness/index.ts'
-import type { LogBackend } from '../log/index.ts'
+import type { ContentStore, LogBackend } from '../log/index.ts'
 import type { HarnessState } from '../messages/index.ts'
 import type { Delta } from '../models/index.ts'
 
@@ -24,6 +24,8 @@ export interface ThreadlogOptions {
    * Default: those of this package, with the ids of its `schemas/ids.json`.
    */
   resultSchemas?: SchemaSource | undefined
+  /** Where values above 64 KiB are kept for good; the log has a copy to read from. Default: the log keeps them itself. */
+  content?: ContentStore | undefined
   clock?: Clock
   ids?: Ids
 }

@@ -82,11 +82,11 @@ export class Json extends Kind {
     return Payload.fromBytes(bytes)
   }
   _write(tap: Tap, value: Payload): void {
-    const { bytes } = value
-    tap.writeLong(bytes.length)
+    const { wire } = value
+    tap.writeLong(wire.length)
     const start = tap.pos
-    tap.pos += bytes.length
-    if (tap.pos <= tap.buf.length) tap.buf.set(bytes, start)
+    tap.pos += wire.length
+    if (tap.pos <= tap.buf.length) tap.buf.set(wire, start)
   }
   _check(value: unknown): boolean {
     return value instanceof Payload

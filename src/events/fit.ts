@@ -116,14 +116,14 @@ const countCheck: Check = (value) => {
 
 const payloadCheck: Check = (value) => {
   if (!(value instanceof Payload)) throw new Misfit('a Payload')
-  const bytes = bytesOf(value)
+  const bytes = wireOf(value)
   if (!bytes?.length) throw new Misfit('a Payload of a JSON value')
   return value
 }
 
-function bytesOf(payload: Payload): Uint8Array | undefined {
+function wireOf(payload: Payload): Uint8Array | undefined {
   try {
-    return payload.bytes
+    return payload.wire
   } catch {
     return undefined
   }

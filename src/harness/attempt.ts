@@ -12,11 +12,21 @@ import {
   type ThreadStore,
 } from '../projections/index.ts'
 import { type Agent, type ModelRecovery, type Policy, withoutDeferral } from './agent.ts'
-import { type Executed, execute } from './execute.ts'
+import { execute } from './execute.ts'
+import type { Executed, Start } from './executed.ts'
 import { giveUp, isHopeless } from './give-up.ts'
-import { continued, type Failed, failedEvent, limited, modelFailed, RECOVERY_DELAY_MS, responded } from './model-outcomes.ts'
+import {
+  continued,
+  type Failed,
+  failedEvent,
+  limited,
+  modelFailed,
+  type Outcome,
+  RECOVERY_DELAY_MS,
+  responded,
+} from './model-outcomes.ts'
 import { advance, cancel, NO_SETTINGS, type Plan } from './plan.ts'
-import type { PlanEnvironment, Start } from './plan-calls.ts'
+import type { PlanEnvironment } from './plan-calls.ts'
 import { fitting, record } from './record-calls.ts'
 import type { StateStore } from './state-store.ts'
 
@@ -261,7 +271,14 @@ class Attempt {
   async #askModel(): Promise<Next> {
     const state = this.#state as ThreadState
     if (this.#closing.signal.aborted) return 'stopped'
-    const outcome = limited(await this.#request(state))
+    let outcome: Outcome
+    try {
+      outcome = limited(await this.#request(state))
+    } catch (error) {
+      // A message that cannot be loaded now will not be loaded by the next attempt either.
+      if (isThreadlogError(error, 'content_missing', 'content_corrupt') && (await this.#giveUp(error))) return 'ended'
+      throw error
+    }
     if (outcome.kind === 'response')
       return this.#commit((proposal) => proposal.add(responded(proposal, outcome.message, outcome.usage)))
     if (outcome.kind === 'cancelled') {

@@ -1,5 +1,6 @@
 import { type JsonObject, type JsonValue, Payload } from '../base/index.ts'
 import type { EventDraft } from '../events/index.ts'
+import { CONTENT_LIMIT } from '../log/index.ts'
 import {
   isoTimestamp,
   type RequestMessage,
@@ -15,8 +16,8 @@ import { type CallState, type DecisionContext, type Settlement, settledReference
 
 // Event drafts as the harness proposes them, one function each.
 
-/** Largest payload of one event field; larger ones need the content store (R17). */
-export const PAYLOAD_LIMIT = 65_536
+/** Largest value that can be recorded: what the content store takes, less room for the message around it (R17). */
+export const PAYLOAD_LIMIT = CONTENT_LIMIT - 65_536
 
 /** Retries per tool, and of the output, before the run fails (settled list §2: 5 and 3). */
 export const MAX_TOOL_RETRIES = 5

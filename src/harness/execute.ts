@@ -1,32 +1,10 @@
-import {
-  type Clock,
-  isJsonObject,
-  isThreadlogError,
-  type JsonObject,
-  type JsonValue,
-  MAX_TIMER_MS,
-  Payload,
-  toJson,
-} from '../base/index.ts'
+import { type Clock, isJsonObject, isThreadlogError, type JsonObject, MAX_TIMER_MS, Payload, toJson } from '../base/index.ts'
+import { INLINE_PAYLOAD } from '../events/index.ts'
 import { type Agent, type Policy, type PolicyDecision, toolIdentity } from './agent.ts'
-import { lowered } from './deferred/lower.ts'
-import { type Outcome, outcomeOf } from './deferred/outcomes.ts'
+import { lowered, type Outcome, outcomeOf } from './deferred/index.ts'
 import { PAYLOAD_LIMIT } from './drafts.ts'
 import { errorName } from './error-name.ts'
-import type { Start } from './plan-calls.ts'
-
-/** What became of one dispatched call. */
-export type Executed =
-  | { is: 'returned'; content: JsonValue; metadata?: JsonValue; bytes: number }
-  | { is: 'failed'; content: JsonValue }
-  | { is: 'denied'; content: JsonValue }
-  /** The tool asks the model for better arguments. */
-  | { is: 'retried'; content: string }
-  /** The result, or the permission, comes from outside. */
-  | { is: 'deferred'; kind: 'external' | 'approval'; metadata: JsonObject }
-  /** It never began: the permission to start had run out (R20). */
-  | { is: 'missed' }
-  | { is: 'threw'; error: unknown; errorName: string }
+import type { Executed, Start } from './executed.ts'
 
 export interface Execution {
   start: Start
@@ -146,7 +124,12 @@ function returned(value: unknown, metadata?: unknown): Executed {
     const notes = metadata === undefined ? undefined : toJson(metadata)
     const bytes = Payload.of(notes === undefined ? content : [content, notes]).bytes.byteLength
     if (bytes > PAYLOAD_LIMIT) return failed('result_too_large', false)
-    return { is: 'returned', content, bytes, ...(notes === undefined ? {} : { metadata: notes }) }
+    return {
+      is: 'returned',
+      content,
+      bytes: Math.min(bytes, INLINE_PAYLOAD),
+      ...(notes === undefined ? {} : { metadata: notes }),
+    }
   } catch (error) {
     if (isThreadlogError(error, 'json_invalid')) return failed('result_not_json', false)
     throw error

@@ -15,7 +15,7 @@ import { type Agent, toolIdentity } from './agent.ts'
 import { answerFor, type CallerAnswer } from './caller-answers.ts'
 import { APPROVAL_WAIT, type Approval, approvalIn, type Classified, classify, resultSchemaId } from './classify.ts'
 import { MAX_TOOL_RETRIES, settle, settleByWait, settleUnknown } from './drafts.ts'
-import type { Executed } from './execute.ts'
+import type { Executed, Start } from './executed.ts'
 
 /** What the planner must know beside the state. */
 export interface PlanEnvironment {
@@ -33,8 +33,6 @@ export interface PlanEnvironment {
 }
 
 export type Deferred = Extract<Classified, { do: 'defer' }> & { call: ToolCallPart; index: number }
-/** An effect to begin once its `tool.dispatched` is accepted. */
-export type Start = Extract<Classified, { do: 'dispatch' }> & { callId: string; number: number; key: string }
 
 export interface CallsPlan {
   readonly proposal: Proposal

@@ -4,7 +4,8 @@ import { isoTimestamp, type RequestMessage, type ResponseMessage, retryFeedbackP
 import { messageOf, type Proposal, type RunState, type ThreadState } from '../projections/index.ts'
 import { hasUncomposedAnswers } from './caller-answers.ts'
 import { compose, MAX_OUTPUT_RETRIES, MAX_TOOL_RETRIES, settleByWait, settleUnknown, systemParts, userPart } from './drafts.ts'
-import { acceptedAnswer, openBatchCalls, type PlanEnvironment, planCalls, type Start } from './plan-calls.ts'
+import type { Start } from './executed.ts'
+import { acceptedAnswer, openBatchCalls, type PlanEnvironment, planCalls } from './plan-calls.ts'
 import { suspend } from './suspend.ts'
 import { requestLimit, toolLimit, usageLimit } from './usage-limits.ts'
 

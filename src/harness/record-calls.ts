@@ -3,9 +3,9 @@ import type { Proposal } from '../projections/index.ts'
 import { recordedOptions } from './begin.ts'
 import { hasUncomposedAnswers } from './caller-answers.ts'
 import { settle, settleUnknown } from './drafts.ts'
-import type { Executed } from './execute.ts'
+import type { Executed, Start } from './executed.ts'
 import { fail } from './plan.ts'
-import { retryOf, type Start } from './plan-calls.ts'
+import { retryOf } from './plan-calls.ts'
 
 export interface Finished {
   start: Start

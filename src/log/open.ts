@@ -1,6 +1,6 @@
 import { type Clock, reject } from '../base/index.ts'
 import { openMemoryLog } from './memory/index.ts'
-import type { LogBackend } from './ports.ts'
+import type { ContentStore, LogBackend } from './ports.ts'
 import { openSqliteLog } from './sqlite/index.ts'
 
 /**
@@ -9,9 +9,9 @@ import { openSqliteLog } from './sqlite/index.ts'
  */
 export async function openLog(
   url: string,
-  options: { clock?: Clock; readOnly?: boolean; create?: boolean } = {},
+  options: { clock?: Clock; readOnly?: boolean; create?: boolean; content?: ContentStore | undefined } = {},
 ): Promise<LogBackend> {
-  if (url === 'memory') return openMemoryLog({ clock: options.clock })
+  if (url === 'memory') return openMemoryLog(options)
   const file = url.startsWith('sqlite:') ? url.slice('sqlite:'.length) : ''
   if (file !== '' && !file.startsWith(':') && !file.includes('\0')) return openSqliteLog({ ...options, file })
   throw reject('log_url_invalid', 'This is not the address of a log.', { path: 'log', expected: "'memory' or 'sqlite:<path>'" })

@@ -1,3 +1,4 @@
+import type { ContentRef } from '../base/index.ts'
 import type { Commit, EventHash, LogEvent, StreamKey } from '../events/index.ts'
 
 /** Where a record stands. Offsets rise within a partition; holes are legal. */
@@ -91,6 +92,14 @@ export interface Topics {
   nameOf?(topic: TopicName): string
 }
 
+/** Where values stand that are too large for events (R17). */
+export interface ContentStore {
+  /** Resolves when the content is durable. The same bytes give the same digest, and are kept once. */
+  put(bytes: Uint8Array, mediaType: string): Promise<ContentRef>
+  /** Undefined when it is not there, or not what the reference says. */
+  get(ref: ContentRef): Promise<Uint8Array | undefined>
+}
+
 /** Read and write access to the projection tables, inside or outside a transaction. SQLite on every adapter (design §4). */
 export interface Sql {
   /** Answers how many rows it changed. */
@@ -153,6 +162,8 @@ export interface Assignment {
 export interface LogBackend extends AsyncDisposable {
   readonly events: EventLog
   readonly topics: Topics
+  /** What events refer to. It is written before them. */
+  readonly content: ContentStore
   /** Projection tables, for reading. */
   readonly tables: Sql
   readonly owners: Owners

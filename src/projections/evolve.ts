@@ -306,6 +306,7 @@ const REFERENCE = new TextEncoder().encode('{"$completed":"')
 
 /** The wait a part `{"$completed": id}` refers to. Looks at the first bytes only: results can be large. */
 function waitReference(part: Payload): string | undefined {
+  if (part.kept) return undefined
   const bytes = part.bytes
   for (let i = 0; i < REFERENCE.length; i++) if (bytes[i] !== REFERENCE[i]) return undefined
   const value = part.value

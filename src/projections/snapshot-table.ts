@@ -1,6 +1,6 @@
 import { Payload } from '../base/index.ts'
 import type { StreamKey } from '../events/index.ts'
-import type { Sql } from '../log/index.ts'
+import { contentLoader, type Sql } from '../log/index.ts'
 import { emptyFold, type Folded } from './fold.ts'
 import { decodeState, encodeState } from './snapshot.ts'
 import { FOLD_VERSION, type ThreadState } from './state.ts'
@@ -24,7 +24,7 @@ export function readSnapshot(sql: Sql, stream: StreamKey): Snapshot | undefined 
   )
   if (!row) return undefined
   try {
-    const state = decodeState(Payload.fromBytes(row.state).value)
+    const state = decodeState(Payload.fromBytes(row.state).value, { stream, load: contentLoader(sql) })
     const head = { version: row.version, hash: row.hash }
     if (state.version !== head.version || state.hash !== head.hash) return undefined
     return { folded: { ...emptyFold, state, head }, bytes: row.state.byteLength }

@@ -14,7 +14,10 @@ export function statePieces(state: ThreadState, most: number): Uint8Array[] | un
   const tail = Buffer.from(behind)
   let size = (pieces[0] as Uint8Array).byteLength + tail.byteLength
   for (let i = 0; i < history.length && size <= most; i++) {
-    const message = messageBytes(history.at(i) as HistoryEntry)
+    const entry = history.at(i) as HistoryEntry
+    // Not loaded only to be found too long.
+    if (entry.template.size > most) return undefined
+    const message = messageBytes(entry)
     if (i > 0) pieces.push(COMMA)
     pieces.push(message)
     size += message.byteLength + (i > 0 ? 1 : 0)

@@ -1,6 +1,16 @@
-import { type Clock, type Ids, reject, retryLater } from '../base/index.ts'
-import { type Commit, type EncodedEvent, type EventDraft, type EventHash, encodeCommit, type StreamKey } from '../events/index.ts'
-import type { LogBackend, RecordedEvent } from '../log/index.ts'
+import { type Clock, type Ids, type Payload, reject, retryLater } from '../base/index.ts'
+import {
+  type Commit,
+  type EncodedEvent,
+  type EventDraft,
+  type EventHash,
+  encodeCommit,
+  INLINE_PAYLOAD,
+  payloadsOf,
+  type StreamKey,
+} from '../events/index.ts'
+import { bindContent, type LogBackend, type RecordedEvent } from '../log/index.ts'
+
 import { asksForRefold, type Folded, foldRecord, foldStream } from './fold.ts'
 import type { Folds } from './indexes/index.ts'
 import type { DecisionContext } from './proposal.ts'
@@ -64,7 +74,9 @@ export class ThreadStore {
 
   /** The fold of a thread up to everything accepted now. */
   async fold(stream: StreamKey): Promise<Folded> {
-    const cached = this.#cache.get(stream)
+    const known = this.#cache.get(stream)
+    // Content may have been brought back since.
+    const cached = known?.quarantine?.code.startsWith('content_') ? undefined : known
     const folded = cached ? await this.#follow(stream, cached) : await this.#fromSnapshot(stream)
     return this.#remember(stream, folded ?? (await this.#refold(stream)))
   }
@@ -132,7 +144,10 @@ export class ThreadStore {
         const state = usable(folded)
         const decision = decide(state)
         if (!decision || decision.drafts.length === 0) return { state, commit: undefined }
+        const large = largePayloads(decision.drafts)
+        if (large.length > 0) await this.#keep(large)
         const commit = this.#encode(stream, folded, decision)
+        if (large.length > 0) for (const { event } of commit.records) bindContent(this.backend.tables, event)
         this.#folds?.offer(stream, folded, decision.states && { hash: lastHash(commit), states: decision.states })
         const { accepted } = await this.backend.events.append(commit)
         if (accepted) return { state: this.#advance(stream, folded, commit), commit }
@@ -174,6 +189,11 @@ export class ThreadStore {
     return true
   }
 
+  /** What is too large for an event stands in the content store before the event that refers to it (R17). */
+  async #keep(payloads: readonly Payload[]): Promise<void> {
+    for (const payload of payloads) payload.keep(await this.backend.content.put(payload.bytes, 'application/json'))
+  }
+
   #encode(stream: StreamKey, folded: Folded, { drafts, context }: Decision): Commit {
     const { now, actor, runId, attempt, commandId } = context
     const causation = commandId ? { command_id: commandId, source: null } : null
@@ -211,6 +231,19 @@ export class ThreadStore {
     })
     return turn
   }
+}
+
+/** Values too large for an event, and those that would be taken for a reference. A value that is no JSON is refused when it is encoded. */
+function largePayloads(drafts: readonly EventDraft[]): Payload[] {
+  const large: Payload[] = []
+  for (const { type, data } of drafts)
+    for (const payload of payloadsOf(type, data)) {
+      if (payload.kept) continue
+      try {
+        if (payload.size > INLINE_PAYLOAD || payload.isReference) large.push(payload)
+      } catch {}
+    }
+  return large
 }
 
 const lastHash = (commit: Commit): EventHash => (commit.records.at(-1) as EncodedEvent).hash

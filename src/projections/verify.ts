@@ -1,5 +1,5 @@
 import { isThreadlogError } from '../base/index.ts'
-import { decodeEnvelope, type Envelope, type EventHash, type StreamKey, ZERO_HASH } from '../events/index.ts'
+import { decodeEnvelope, type Envelope, type EventHash, payloadsOf, type StreamKey, ZERO_HASH } from '../events/index.ts'
 import type { Position, RecordedEvent } from '../log/index.ts'
 import { type Folded, foldStream } from './fold.ts'
 import { stateHash } from './snapshot.ts'
@@ -11,9 +11,18 @@ import { stateHash } from './snapshot.ts'
  * - `undecodable`: a record this build cannot read, though nobody has changed it since
  * - `misplaced`: a record of another thread or version
  * - `commit-incomplete`: records that were accepted together are not all there, or not as they were numbered
+ * - `content-missing`, `content-mismatch`: a value that a record refers to is not there, or not what was put there
  * - `unfoldable`: the records are as they were accepted, but make no state
  */
-export type DamageCode = 'missing' | 'hash-mismatch' | 'undecodable' | 'misplaced' | 'commit-incomplete' | 'unfoldable'
+export type DamageCode =
+  | 'missing'
+  | 'hash-mismatch'
+  | 'undecodable'
+  | 'misplaced'
+  | 'commit-incomplete'
+  | 'content-missing'
+  | 'content-mismatch'
+  | 'unfoldable'
 
 /** The first fault of a thread. */
 export interface Damage {
@@ -49,7 +58,7 @@ interface Link {
 export function verifyRecords(stream: StreamKey, records: readonly RecordedEvent[]): RecordsReport {
   const links = records.map((record): Link => ({ record, envelope: envelopeOf(record) }))
   const folded = foldStream(records)
-  const damage = chainDamage(stream, links) ?? commitDamage(links) ?? foldDamage(folded)
+  const damage = chainDamage(stream, links) ?? commitDamage(links) ?? contentDamage(links) ?? foldDamage(folded)
   return { events: records.length, head: folded.head, damage, folded }
 }
 
@@ -112,6 +121,22 @@ function commitDamage(links: readonly Link[]): Damage | undefined {
     position: undefined,
     message: `The last commit lacks ${open.size - open.index - 1} records.`,
   }
+}
+
+function contentDamage(links: readonly Link[]): Damage | undefined {
+  for (const link of links) {
+    const { event } = link.record
+    for (const payload of event ? payloadsOf(event.type, event.data) : [])
+      if (payload.kept) {
+        try {
+          payload.bytes
+        } catch (error) {
+          if (!isThreadlogError(error, 'content_missing', 'content_corrupt')) throw error
+          return at(link, error.code === 'content_missing' ? 'content-missing' : 'content-mismatch', error.message)
+        }
+      }
+  }
+  return undefined
 }
 
 function foldDamage({ quarantine, state }: Folded): Damage | undefined {

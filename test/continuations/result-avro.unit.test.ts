@@ -98,8 +98,11 @@ describe('a result in Avro', () => {
   })
 
   test('limits are those of JSON', () => {
-    expect(refusalOf(parseResult(withResult(JSON.stringify('x'.repeat(65_535)))))).toMatchObject({ code: 'result_too_large' })
-    expect(parseResult(withResult(JSON.stringify('x'.repeat(65_534))))).toHaveProperty('submission')
+    const limits = { resultBytes: 65_536 }
+    expect(refusalOf(parseResult(withResult(JSON.stringify('x'.repeat(65_535))), limits))).toMatchObject({
+      code: 'result_too_large',
+    })
+    expect(parseResult(withResult(JSON.stringify('x'.repeat(65_534))), limits)).toHaveProperty('submission')
     expect(refusalOf(parseResult(foreign({ external_id: 'x'.repeat(1_048_577) })))).toMatchObject({ code: 'record_too_large' })
   })
 })
@@ -153,7 +156,7 @@ describe('encodeResult', () => {
     ['a field nobody knows', { ...good, secret: 1 }, 'result_shape_invalid', '$'],
     ['a provider in capitals', { ...good, provider: 'Secret' }, 'result_shape_invalid', '$.provider'],
     ['a number that JSON does not have', { ...good, result: Number.NaN }, 'json_invalid', '$.result'],
-    ['too much', { ...good, result: 'secret'.repeat(20_000) }, 'result_too_large', '$.result'],
+    ['too much', { ...good, result: 'secret'.repeat(200_000) }, 'record_too_large', '$'],
   ])('refuses %s as the intake would', (_, record, code, path) => {
     expect(() => encodeResult(record as ResultRecord)).toThrow(
       expect.objectContaining({ code, path, disposition: 'reject', message: expect.not.stringMatching(/secret/i) }),

@@ -102,14 +102,14 @@ describe('too large', () => {
     expect(refusalOf('x'.repeat(1_048_577))).toMatchObject({ verdict: 'too-large', code: 'record_too_large' })
     expect(refusalOf({ ...good, junk: 'x'.repeat(1_048_577) })).toMatchObject({ verdict: 'too-large' })
   })
-  test('a result above 64 KiB of canonical JSON; exactly 64 KiB passes', () => {
-    expect(submissionOf({ ...good, result: 'x'.repeat(65_534) })).toBeDefined()
-    expect(refusalOf({ ...good, result: 'x'.repeat(65_535) })).toMatchObject({
-      verdict: 'too-large',
-      code: 'result_too_large',
-      path: '$.result',
-    })
-    expect(refusalOf({ ...good, result: 'é'.repeat(40_000) })).toMatchObject({ verdict: 'too-large' })
+  test('a result as large as its record may be passes; of a lower limit, exactly that many bytes of canonical JSON', () => {
+    expect(submissionOf({ ...good, result: 'x'.repeat(1_048_000) })).toBeDefined()
+    const limits = { resultBytes: 65_536 }
+    expect(parseResult({ ...good, result: 'x'.repeat(65_534) }, limits)).toHaveProperty('submission')
+    for (const result of ['x'.repeat(65_535), 'é'.repeat(40_000)])
+      expect(parseResult({ ...good, result }, limits)).toMatchObject({
+        refusal: { verdict: 'too-large', code: 'result_too_large', path: '$.result' },
+      })
   })
   test('limits can be set', () => {
     expect(parseResult(good, { resultBytes: 3 })).toMatchObject({ refusal: { verdict: 'too-large' } })

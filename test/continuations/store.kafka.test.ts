@@ -1,6 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it, test } from 'vitest'
 import { openThreadlog } from '../../src/index.ts'
 import type { LogBackend } from '../../src/log/index.ts'
+import { clientOf } from '../../src/log/kafka/index.ts'
 import { continuationConformance } from '../../src/testing/index.ts'
 import { hastyClock } from '../support/continuation-play.ts'
 import { type Open, play } from '../support/continuation-worlds.ts'
@@ -47,4 +49,68 @@ describeKafka('continuations on Kafka', () => {
     const seen = await play(open, { worlds: Number(process.env['THREADLOG_PROP_FACTOR'] ?? 1) * 10 })
     for (const what of ['arm', 'resolve', 'suspend']) expect(seen.get(`${what} done`), what).toBeGreaterThan(0)
   }, 300_000)
+
+  it('names no external id, result or person in keys and headers, whatever was written', async () => {
+    await using place = await kafkaPlace({ partitions: 2 })
+    const log = await place.open()
+    const threads = await openThreadlog({ log, application: 'marker-app' })
+    const store = threads.continuationStore()
+    const scope = { applicationId: 'marker-app', userId: 'marker-user', sessionId: 'marker-session', runId: 'marker-run' }
+    await store.beginRun({ scope, framework: 'adk' })
+    const bank = threads.continuations('bank')
+    const at = { ...scope, externalId: 'marker-job', schemaId: 'marker-schema' }
+    const record = await bank.suspend({ ...at, capability: 'pay' })
+    await bank.complete({ ...at, result: 'marker-result', validate: (value) => value })
+    await bank.complete({ ...at, result: 'marker-result', validate: (value) => value }).catch(() => {})
+    await threads.submit({ provider: 'bank', external_id: 'marker-nobody', result: 'marker-result' })
+    const records = await everyRecord(place.brokers, `${place.prefix}.`, 9)
+    const outside = records.map(({ key, headers }) =>
+      JSON.stringify([text(key), Object.entries(headers).map(([name, value]) => [name, text(value)])]),
+    )
+    expect(outside.length).toBeGreaterThan(8)
+    for (const one of outside)
+      for (const marker of [
+        'marker-job',
+        'marker-nobody',
+        'marker-user',
+        'marker-session',
+        'marker-run',
+        'marker-result',
+        'marker-schema',
+      ])
+        expect(one).not.toContain(marker)
+    // Only what the log keeps of them holds them.
+    expect(records.some(({ value }) => text(value).includes('marker-job'))).toBe(true)
+    expect(record.status).toBe('pending')
+    await threads.close()
+  }, 60_000)
 })
+
+const text = (bytes: unknown): string =>
+  bytes === null || bytes === undefined ? '' : Buffer.from(bytes as Uint8Array).toString('latin1')
+
+interface RawRecord {
+  key: Buffer | null
+  value: Buffer | null
+  headers: Record<string, unknown>
+}
+
+/** What a stranger's consumer reads of all topics of a log, until there are `enough` records and a while longer. */
+async function everyRecord(brokers: readonly string[], prefix: string, enough: number): Promise<RawRecord[]> {
+  const kafka = clientOf({ brokers })
+  const admin = kafka.admin()
+  await admin.connect()
+  const topics = (await admin.listTopics()).filter((name) => name.startsWith(prefix))
+  await admin.disconnect()
+  const consumer = kafka.consumer({ groupId: `${prefix}stranger` })
+  const records: RawRecord[] = []
+  await consumer.connect()
+  await consumer.subscribe({ topics, fromBeginning: true })
+  await consumer.run({
+    eachMessage: async ({ message: { key, value, headers = {} } }) => void records.push({ key, value, headers }),
+  })
+  while (records.length < enough) await delay(50)
+  await delay(500)
+  await consumer.disconnect()
+  return records
+}

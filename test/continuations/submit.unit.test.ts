@@ -222,7 +222,7 @@ describe('validators', () => {
       { verdict: 'invalid', code: 'iban_invalid', path: '$.result.iban', expected: 'an IBAN' },
     ],
     ['a value that is not JSON', () => Number.NaN, { verdict: 'invalid', code: 'json_invalid' }],
-    ['a value that is too large', () => 'x'.repeat(70_000), { verdict: 'invalid', code: 'accepted_value_too_large' }],
+    ['a value that is too large', () => 'x'.repeat(1_048_577), { verdict: 'invalid', code: 'accepted_value_too_large' }],
   ])('that answer with %s refuse the result, and the wait stays open', async (_, validate, expected) => {
     const t = await thread()
     const receipt = await submitResult(

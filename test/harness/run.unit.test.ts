@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { defineTool, openThreadlog } from '../../src/index.ts'
+import { CONTENT_LIMIT } from '../../src/log/index.ts'
 import { agentOf, calls, eventsOf, returnsOf, says, toolbox, typesOf } from '../support/agents.ts'
 
 const open = () => openThreadlog({ application: 'test' })
@@ -146,12 +147,12 @@ test("toolErrors 'return' tells the model the error's class, and nothing more", 
   expect(text).not.toContain('secret')
 })
 
-test('results that cannot be stored settle as failed: too large, not JSON, too slow', async () => {
+test('results that cannot be stored settle as failed: larger than the content store takes, not JSON, too slow', async () => {
   await using threads = await open()
   const make = (name: string, execute: () => unknown, timeoutMs?: number) =>
     defineTool({ name, description: name, input: z.object({}), execute, timeoutMs })
   const tools = [
-    make('huge', () => 'x'.repeat(70_000)),
+    make('huge', () => 'x'.repeat(CONTENT_LIMIT)),
     make('odd', () => ({ at: Number.NaN })),
     make('slow', () => new Promise(() => {}), 20),
   ]
@@ -165,7 +166,7 @@ test('refused input writes nothing', async () => {
   await using threads = await open()
   const agent = agentOf([says('no')], [])
   await expect(threads.run(agent, { thread: 'Not A Thread', input: 'x' })).rejects.toMatchObject({ code: 'thread_id_invalid' })
-  await expect(threads.run(agent, { thread: 'thread_a', input: 'x'.repeat(70_000) })).rejects.toMatchObject({
+  await expect(threads.run(agent, { thread: 'thread_a', input: 'x'.repeat(CONTENT_LIMIT) })).rejects.toMatchObject({
     code: 'input_too_large',
   })
   await expect(threads.run(agent, { thread: 'thread_a', user: ' ', input: 'x' })).rejects.toMatchObject({

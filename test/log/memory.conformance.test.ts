@@ -1,8 +1,8 @@
-import { describe, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { openMemoryLog } from '../../src/log/index.ts'
 import { logConformance } from '../../src/testing/index.ts'
 
-logConformance(
+const coverage = logConformance(
   { describe, test },
   {
     name: 'memory',
@@ -10,3 +10,7 @@ logConformance(
     create: async () => ({ open: () => openMemoryLog(), remove: async () => {} }),
   },
 )
+
+test('memory: which cases apply', () => {
+  expect(coverage).toEqual({ cases: 36, lacking: { durable: 2, 'multi-process': 5, 'keeps-void': 1, 'external-writers': 2 } })
+})

@@ -1,8 +1,8 @@
-import { describe, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { logConformance } from '../../src/testing/index.ts'
 import { sqlitePlace } from './support/sqlite-place.ts'
 
-logConformance(
+const coverage = logConformance(
   { describe, test },
   {
     name: 'sqlite',
@@ -10,3 +10,7 @@ logConformance(
     create: async () => sqlitePlace(),
   },
 )
+
+test('sqlite: which cases apply', () => {
+  expect(coverage).toEqual({ cases: 45, lacking: { 'keeps-void': 1 } })
+})

@@ -157,7 +157,7 @@ class Grouping {
     if (isWait) return
     call.outcome = settlementText(event.data.settlement)
     call.open = false
-    call.note = [event.data.reason ?? '', sizeText(event.data.part.bytes.byteLength)].filter((text) => text !== '').join(', ')
+    call.note = [event.data.reason ?? '', sizeText(event.data.part.size)].filter((text) => text !== '').join(', ')
   }
 
   #addWait(event: LogEvent): void {

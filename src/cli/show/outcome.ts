@@ -33,6 +33,7 @@ export function usageText(usage: Payload): string {
 /** The texts of a message, without what stands around them. */
 export function messageText(message: Payload, form: PayloadForm): string {
   if (form === 'none') return ''
+  if (message.kept && form === 'preview') return payloadText(message, form)
   const texts = partsOf(message.value).flatMap((part) => {
     if (!isJsonObject(part) || kindOf(part) === 'system-prompt') return []
     if (kindOf(part) === 'tool-call') return [String(part['tool_name'])]
@@ -44,8 +45,9 @@ export function messageText(message: Payload, form: PayloadForm): string {
 
 /** What a settled call gave: a preview of its content, else its size. */
 export function partText(part: Payload, form: PayloadForm): string {
+  const size = sizeText(part.size)
+  if (part.kept && form !== 'full') return size
   const value = part.value
-  const size = sizeText(part.bytes.byteLength)
   if (!isJsonObject(value)) return size
   if (typeof value['$completed'] === 'string') return `from wait ${shortId(value['$completed'])}`
   if (form === 'none' || value['content'] === undefined) return size

@@ -54,12 +54,13 @@ export interface Checking {
 
 /** Prepares checks that write nothing: snapshots are read and not made. */
 export async function checking(backend: LogBackend, indexed: boolean): Promise<Checking> {
-  const { events, topics, tables, owners } = backend
+  const { events, topics, content, tables, owners } = backend
   const close = () => backend.close()
   const install = (projectors: Parameters<LogBackend['install']>[0]) => backend.install(projectors)
   const looking: LogBackend = {
     events,
     topics,
+    content,
     tables,
     owners,
     install,

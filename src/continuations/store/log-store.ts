@@ -1,4 +1,4 @@
-import { isThreadlogError, type JsonValue, jsonDigest } from '../../base/index.ts'
+import { isThreadlogError, type JsonValue, jsonDigest, Payload } from '../../base/index.ts'
 import { type StreamKey, threadStream } from '../../events/index.ts'
 import {
   awaitedWait,
@@ -299,13 +299,20 @@ function byKey(state: ThreadState, runId: string, provider: string, key: string)
   return undefined
 }
 
+/** Bytes of canonical JSON one result of a foreign host's wait may have: a commit holds no more. */
+const MAX_FOREIGN_RESULT_BYTES = 786_432
+
 function resultOf(result: unknown): JsonValue {
+  let value: JsonValue
   try {
-    return jsonValue(result ?? null)
+    value = jsonValue(result ?? null)
   } catch (error) {
     if (!isThreadlogError(error, 'invalid_argument')) throw error
     throw new ContinuationValidationError({ path: 'result', expected: error.expected ?? 'a JSON value' })
   }
+  if (Payload.of(value).bytes.byteLength > MAX_FOREIGN_RESULT_BYTES)
+    throw new ContinuationValidationError({ path: 'result', expected: `at most ${MAX_FOREIGN_RESULT_BYTES} bytes of JSON` })
+  return value
 }
 
 function failureOf(failure: unknown, result: unknown): ContinuationFailure {

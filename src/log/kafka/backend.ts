@@ -34,6 +34,7 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<LogBackend
   const commands = topicName(prefix, 'commands')
   const assignment = new GroupAssignment({ kafka, topic: commands, group: `${prefix}.engines`, partitions, onTrouble })
   const topics = new KafkaTopics({ kafka, prefix, partitions, assigned: () => assignment.share, onTrouble })
+  events.contentTopic.publishBy((records) => topics.publish('content', records))
   const owners = new KafkaOwners({ kafka, reader, topic: commands, clock, onTrouble })
   let publisher: Publisher | undefined
   /** Those that publish, by name. */
@@ -87,6 +88,7 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<LogBackend
   return {
     events: options.readOnly ? lookedAt(events.log) : events.log,
     topics: options.readOnly ? Object.assign(topics, { publish: refuse, transact: refuse }) : topics,
+    content: options.readOnly ? events.content.readOnly() : events.content,
     tables: events.tables,
     voids: () => events.voids(),
     owners,

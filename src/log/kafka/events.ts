@@ -1,11 +1,12 @@
 import type { Kafka } from 'kafkajs'
 import { type Clock, isThreadlogError, systemClock } from '../../base/index.ts'
-import type { EventLog, Projector, RecordedEvent, Sql } from '../ports.ts'
+import type { ContentStore, EventLog, Projector, RecordedEvent, Sql } from '../ports.ts'
 import {
   type Connection,
   EventStore,
   Heads,
   install,
+  LogContent,
   type Participant,
   Projectors,
   readable,
@@ -15,7 +16,8 @@ import {
 } from '../store/index.ts'
 import { asked } from './admin.ts'
 import { clientOf, type KafkaConnection } from './connection.ts'
-import { DirectReader } from './direct.ts'
+import { ContentTopic, referencesIn } from './content-topic.ts'
+import { DirectReader, type RawRecord } from './direct.ts'
 import { closed, translate } from './errors.ts'
 import { KafkaEventLog } from './event-log.ts'
 import { Ingest } from './ingest.ts'
@@ -23,7 +25,7 @@ import { probeLineage } from './lineage.ts'
 import { Outbox } from './outbox.ts'
 import { Reached } from './reached.ts'
 import { openReplica, type ReplicaOf } from './replica.ts'
-import { Sender } from './sender.ts'
+import { pause, Sender } from './sender.ts'
 import { TopicTail } from './tail.ts'
 import { requireTopics } from './topic-admin.ts'
 import { DEFAULT_PREFIX, range, topicName } from './topic-plan.ts'
@@ -33,6 +35,8 @@ export interface KafkaEventsOptions extends KafkaConnection {
   prefix?: string
   /** File of the local replica, or a function that names one for this log. Default: in memory, built anew each time. */
   replica?: string | ((of: ReplicaOf) => string)
+  /** Where large values are kept; replicas have copies. Default: the topic `.content`. */
+  content?: ContentStore | undefined
   clock?: Clock
   /** Told of what failed and is tried again, and of settings that are only unwise. */
   onTrouble?(trouble: unknown): void
@@ -49,6 +53,8 @@ export interface KafkaEvents {
   readonly connection: Connection
   readonly outbox: Outbox
   readonly wakeups: Wakeups
+  readonly content: LogContent
+  readonly contentTopic: ContentTopic
   /** Void records of each partition so far. */
   voids(): Map<number, number>
   install(projectors: readonly Projector[]): Promise<void>
@@ -79,7 +85,7 @@ export async function openKafkaEvents(options: KafkaEventsOptions): Promise<Kafk
     const of = { cluster, prefix, partitions }
     const { replica = ':memory:' } = options
     connection = await openReplica(typeof replica === 'string' ? replica : replica(of), of, clock)
-    return await assemble({ kafka, topic, partitions, cluster, prefix, connection, reader, onTrouble })
+    return await assemble({ kafka, topic, partitions, cluster, prefix, connection, reader, onTrouble, kept: options.content })
   } catch (error) {
     connection?.close()
     await reader.close()
@@ -97,6 +103,7 @@ interface Parts {
   prefix: string
   connection: Connection
   reader: DirectReader
+  kept: ContentStore | undefined
   onTrouble(trouble: unknown): void
 }
 
@@ -108,6 +115,7 @@ async function assemble({
   prefix,
   connection,
   reader,
+  kept,
   onTrouble,
 }: Parts): Promise<KafkaEvents> {
   const heads = new Heads(connection)
@@ -146,6 +154,28 @@ async function assemble({
   })
   const lookAgain = () => void probe.all().catch(onTrouble)
   const sender = new Sender({ kafka, topic, onTrouble, onRepeated: lookAgain })
+  const contentTopic: ContentTopic = new ContentTopic({
+    reader,
+    connection,
+    topic: topicName(prefix, 'content'),
+    partitions,
+    submit: (run) => writer.submit(run),
+    table: () => content,
+  })
+  const content: LogContent = new LogContent(connection, (run) => writer.submit(run), kept ?? contentTopic)
+  const stop = new AbortController()
+  /** What events refer to is here before they are folded. A store that is away is waited for: it does not make the content missing. */
+  const complete = async (records: readonly RawRecord[]) => {
+    const refs = records.flatMap(({ value }) => (value ? referencesIn(value) : []))
+    for (let failures = 0; refs.length > 0; failures++)
+      try {
+        return await content.complete(refs)
+      } catch (error) {
+        if (stop.signal.aborted) throw closed()
+        onTrouble(translate(error, topicName(prefix, 'content')))
+        await pause(failures, stop.signal)
+      }
+  }
   let epoch = 0
   const saved = ingest.progress()
   const tail = new TopicTail({
@@ -159,8 +189,9 @@ async function assemble({
     },
     onStopped: (partition, error) => reached.stop(partition, error),
     onRecords: async ({ partition, records, next }) => {
-      const stop = reached.stopOf(partition)
-      if (stop !== undefined) throw stop
+      const stopped = reached.stopOf(partition)
+      if (stopped !== undefined) throw stopped
+      await complete(records)
       await writer.submit(() => ingest.feed(partition, records, next))
       reached.moved(partition)
       const newest = records.at(-1)?.epoch ?? 0
@@ -174,6 +205,7 @@ async function assemble({
   const close = () => (closing ??= shut())
   async function shut(): Promise<void> {
     clearInterval(timer)
+    stop.abort()
     // What was handed over is decided while the log is still read.
     await log.settle(SETTLE_MS)
     await sender.close(0)
@@ -206,6 +238,8 @@ async function assemble({
     connection,
     outbox,
     wakeups,
+    content,
+    contentTopic,
     tables: readable(connection),
     voids: () => connection.look(() => new Map([...ingest.progress()].map(([partition, { voids }]) => [partition, voids]))),
     install: (wanted) => install(wanted, projectors, writer),

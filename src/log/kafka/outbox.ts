@@ -6,6 +6,8 @@ import type { Connection, EventStore, Participant } from '../store/index.ts'
 export interface Outgoing {
   readonly publish: Partial<Record<TopicName, TopicRecord[]>>
   readonly next: bigint
+  /** What comes later goes with it if it is asked for again. */
+  readonly more?: boolean
 }
 
 /** What follows from the accepted commits of one partition, from one place on without a hole. */
@@ -91,11 +93,12 @@ export class Outbox implements Participant {
     if (this.#connection.dataVersion() !== this.#dataVersion) return undefined
     const publish: Outgoing['publish'] = {}
     let behind = next
-    for (const commit of kept.commits.filter(({ first }) => first >= next).slice(0, BATCH)) {
+    const commits = kept.commits.filter(({ first }) => first >= next).slice(0, BATCH)
+    for (const commit of commits) {
       for (const [topic, records] of Object.entries(commit.publish)) (publish[topic as TopicName] ??= []).push(...records)
       behind = commit.next
     }
-    return { publish, next: behind }
+    return { publish, next: behind, more: commits.length < BATCH }
   }
 
   /** Everything before `next` is published. */

@@ -1,4 +1,4 @@
-import { isThreadlogError } from '../../base/index.ts'
+import { eitherSignal, isThreadlogError } from '../../base/index.ts'
 import type { StreamKey } from '../../events/index.ts'
 import type { RecordedEvent } from '../ports.ts'
 import { type Connection, fromRow, placeOf, type StoredEvent, type Wakeups } from '../store/index.ts'
@@ -18,6 +18,8 @@ export interface PublisherOptions {
 
 /** Name of the progress. */
 export const PUBLISHER = 'publisher'
+/** Milliseconds from one transaction to the next while nobody waits for what is to be published: requests go at once. */
+const LINGER_MS = 200
 /** Events of one transaction, about. */
 const EVENTS = 256
 
@@ -54,12 +56,19 @@ export class Publisher {
       try {
         let saved = await this.#o.saved(partition)
         let next = saved
+        let begun = Number.NEGATIVE_INFINITY
         while (!signal.aborted && !this.#o.wakeups.closed) {
           const outgoing = outbox.take(partition, next) ?? this.#read(partition, next)
           if (outgoing.next === next) {
             await this.#o.wakeups.wait('events', signal)
             continue
           }
+          const left = begun + LINGER_MS - performance.now()
+          if (left > 0 && outgoing.more && !outgoing.publish.requests) {
+            await this.#linger(left, signal)
+            continue
+          }
+          begun = performance.now()
           next = outgoing.next
           // A stretch without records moves the place only in memory: read again, it publishes nothing again.
           if (await this.#publish(partition, { saved, next }, outgoing.publish)) saved = next
@@ -75,6 +84,16 @@ export class Publisher {
     }
   }
 
+  /** Until there may be more to publish, or for so long. */
+  async #linger(ms: number, signal: AbortSignal): Promise<void> {
+    const enough = new AbortController()
+    const { signal: either, release } = eitherSignal(signal, enough.signal)
+    const timer = setTimeout(() => enough.abort(), ms)
+    await this.#o.wakeups.wait('events', either)
+    clearTimeout(timer)
+    release()
+  }
+
   /** As of the outbox, for what it does not have. */
   #read(partition: number, next: bigint): Outgoing {
     const events = this.#next(partition, next)
@@ -86,7 +105,7 @@ export class Publisher {
     const { connection } = this.#o
     const range = [placeOf(partition, from), placeOf(partition + 1, 0)] as const
     const rows = connection.look(() => connection.lists<[...StoredEvent, key: StreamKey]>(NEXT, ...range, EVENTS))
-    const events = rows.map(([id, version, value, place, key]) => fromRow(key, [id, version, value, place]))
+    const events = rows.map(([id, version, value, place, key]) => fromRow(connection, key, [id, version, value, place]))
     if (rows.length < EVENTS) return events
     // The last commit of a full page may go on behind it.
     const last = events.at(-1)?.event?.commit

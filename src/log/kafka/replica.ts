@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { type Clock, isThreadlogError, reject } from '../../base/index.ts'
 import { type Connection, IN_MEMORY, openDatabase } from '../store/index.ts'
+import { CONTENT_PROGRESS } from './content-topic.ts'
 
 /** Whose copy a replica is. */
 export interface ReplicaOf {
@@ -21,6 +22,7 @@ CREATE TABLE IF NOT EXISTS replica(
   voids INTEGER NOT NULL
 );
 CREATE UNIQUE INDEX IF NOT EXISTS events_place ON events(place);
+${CONTENT_PROGRESS}
 `
 
 /**

@@ -22,7 +22,7 @@ type KafkaTransaction = Pick<Transact, 'publish'> & {
  * Milliseconds from the beginning of a transaction that carries progress to that of the next in the same partition. Each costs five requests,
  * and what comes meanwhile goes with the next; the first after a silence waits for nothing.
  */
-const PACE_MS = 25
+const PACE_MS = { results: 100, others: 25 }
 const SCAN = { maxWaitMs: 100, maxBytes: 1 << 20, committed: true }
 /** Milliseconds after which no request of a producer is under way any more. */
 const RETIRE_MS = 15_000
@@ -46,7 +46,7 @@ export class KafkaTopics implements Topics {
     this.#reader = new DirectReader(options.kafka)
   }
 
-  #name(topic: TopicName | 'events'): string {
+  #name(topic: TopicName | 'events' | 'content'): string {
     return topicName(this.#o.prefix, topic)
   }
 
@@ -55,7 +55,7 @@ export class KafkaTopics implements Topics {
   }
 
   /** Partition by partition: one that is not acknowledged is sent again without the others, which would then stand twice. */
-  async publish(topic: TopicName, records: readonly TopicRecord[]): Promise<Positions> {
+  async publish(topic: TopicName | 'content', records: readonly TopicRecord[]): Promise<Positions> {
     const name = this.#name(topic)
     if (records.length === 0) return this.#reader.offsets(name, range(this.#o.partitions), 'committed')
     const groups = new Map<number, Message[]>()
@@ -133,7 +133,7 @@ export class KafkaTopics implements Topics {
         }),
     })
     for (const { topic: name, partition, offset } of written) this.#written.set(`${name} ${partition}`, offset)
-    const left = begun + PACE_MS - performance.now()
+    const left = begun + PACE_MS[progress?.topic === 'results' ? 'results' : 'others'] - performance.now()
     if (progress && left > 0) await systemClock.sleep(left, this.#stop.signal)
   }
 

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { type Clock, reject, systemClock } from '../../base/index.ts'
-import type { LogBackend, Owners, Projector, TopicName, TopicRecord } from '../ports.ts'
+import type { ContentStore, LogBackend, Owners, Projector, TopicName, TopicRecord } from '../ports.ts'
 import {
   type Channel,
   type Connection,
@@ -8,6 +8,7 @@ import {
   Heads,
   IN_MEMORY,
   install,
+  LogContent,
   logId,
   openDatabase,
   type Participant,
@@ -37,6 +38,8 @@ export interface SqliteLogOptions {
   /** Largest size of the file in bytes; beyond it appends reject with `log_full`. */
   maxBytes?: number
   wakeups?: WakeupOptions
+  /** Where large values are kept. The file has a copy of those it refers to. Default: in the file alone. */
+  content?: ContentStore | undefined
 }
 
 /**
@@ -50,7 +53,7 @@ export async function openSqliteLog(options: SqliteLogOptions): Promise<LogBacke
   const create = !readOnly && (options.create ?? true)
   const connection = await openDatabase({ file, readOnly, create, busyTimeoutMs, maxBytes, now: () => clock.now() })
   try {
-    return await assemble(connection, { clock, readOnly, wakeups: options.wakeups ?? {} })
+    return await assemble(connection, { clock, readOnly, wakeups: options.wakeups ?? {}, content: options.content })
   } catch (error) {
     connection.close()
     throw translate(error, file)
@@ -59,7 +62,7 @@ export async function openSqliteLog(options: SqliteLogOptions): Promise<LogBacke
 
 async function assemble(
   connection: Connection,
-  options: { clock: Clock; readOnly: boolean; wakeups: WakeupOptions },
+  options: { clock: Clock; readOnly: boolean; wakeups: WakeupOptions; content: ContentStore | undefined },
 ): Promise<LogBackend> {
   const id = logId(connection)
   const written = new Set<Channel>()
@@ -81,6 +84,7 @@ async function assemble(
     rolledBack: () => written.clear(),
   }
   const writer: Writer = new Writer(connection, [heads, events, projectors, announcer], () => projectors.catchUp())
+  const content = new LogContent(connection, (run) => writer.submit(run), options.content)
   const owners = await openOwners(connection, writer, options)
   const inMemory = connection.file === IN_MEMORY
   if (!inMemory) wakeups.observe(options.wakeups)
@@ -96,8 +100,9 @@ async function assemble(
     connection.close()
   }
   return {
-    events: new SqliteEventLog({ id, connection, writer, events, projectors, wakeups, written: write, close }),
+    events: new SqliteEventLog({ id, connection, writer, events, projectors, wakeups, content, written: write, close }),
     topics: new SqliteTopics({ connection, writer, store: topicStore, wakeups, written: write }),
+    content: options.readOnly ? content.readOnly() : content,
     tables: readable(connection),
     owners,
     install: async (wanted) => {

@@ -6,6 +6,7 @@ import {
   type Connection,
   type EventStore,
   FIRST_PAGE,
+  type LogContent,
   live,
   nextLimit,
   PARTITION,
@@ -22,6 +23,7 @@ export interface EventLogParts {
   events: EventStore
   projectors: Projectors
   wakeups: Wakeups
+  content: LogContent
   /** Notes that records of a channel were written in this transaction. */
   written(channel: Channel): void
   close(): Promise<void>
@@ -56,9 +58,10 @@ export class SqliteEventLog implements EventLog {
   }
 
   async *read(stream: StreamKey, after = 0): AsyncGenerator<RecordedEvent[]> {
-    const { connection, events } = this.#parts
+    const { connection, content, events } = this.#parts
     for (let limit = FIRST_PAGE; ; ) {
       const page = await connection.query(() => events.page(stream, after, limit))
+      await content.completeFor(page)
       if (page.length > 0) yield page
       if (page.length < limit) return
       after = page[page.length - 1]!.version

@@ -3,6 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fatal, reject, systemIds } from '../../base/index.ts'
 import { busyPause, Connection } from './connection.ts'
+import { CONTENT_TABLE } from './content.ts'
 import { isBusy, translate } from './errors.ts'
 import { APPLICATION_ID, FORMAT, SCHEMA } from './schema.ts'
 
@@ -61,6 +62,8 @@ function prepare(connection: Connection, options: DatabaseOptions): void {
   if (!readOnly) useWal(connection, file)
   if (fresh) create(connection, options)
   checkFormat(connection, file)
+  // Files from before there was one lack it; where it is, this writes nothing.
+  if (!readOnly) connection.exec(CONTENT_TABLE)
 }
 
 /** True for an empty database; refuses one that belongs to something else. */

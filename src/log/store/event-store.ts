@@ -2,6 +2,7 @@ import { type Commit, decodeEnvelope, type EncodedEvent, type StreamKey } from '
 import { type Arbitration, type ArbitrationRecord, arbitrate, type Fate, fateOf } from '../arbitration.ts'
 import type { Appended, RecordedEvent, StreamHead } from '../ports.ts'
 import type { Connection } from './connection.ts'
+import { bindContent } from './content.ts'
 import type { Heads, StoredHead } from './heads.ts'
 import { Recent } from './recent.ts'
 import { bodyHash, type EventRow, fromRow, keyBytes, positionOf, type StoredEvent } from './records.ts'
@@ -79,6 +80,7 @@ export class EventStore implements Participant {
     const sid = this.#heads.get(stream)?.sid ?? this.#newStream(stream)
     const insert = this.#connection.prepare('INSERT INTO events(id, stream, version, value, place) VALUES (?, ?, ?, ?, ?)')
     const events = accepted.map(({ place, ...event }) => {
+      if (event.event) bindContent(this.#connection, event.event)
       const id = this.#next++
       insert.run(id, sid, event.version, event.bytes, place)
       this.#heads.set(stream, { sid, version: event.version, hash: event.hash, id, place })
@@ -152,7 +154,7 @@ export class EventStore implements Participant {
       after,
       limit,
     )
-    return rows.map((row) => fromRow(stream, row))
+    return rows.map((row) => fromRow(this.#connection, stream, row))
   }
 
   /** Events of all streams with ids from `id` on, in order, and the id to go on with. Empty at the end. */
@@ -167,7 +169,7 @@ export class EventStore implements Participant {
       id,
       limit,
     )
-    const events = rows.map(([id, version, value, place, key]) => fromRow(key, [id, version, value, place]))
+    const events = rows.map(([id, version, value, place, key]) => fromRow(this.#connection, key, [id, version, value, place]))
     return { events, next: (rows.at(-1)?.[0] ?? id - 1) + 1 }
   }
 

@@ -1,3 +1,4 @@
+import { CONTENT_TABLE } from './content.ts'
 import { VIEWS } from './views.ts'
 
 /** Marks the file as a threadlog log (`PRAGMA application_id`): the bytes "tlog". */
@@ -32,6 +33,7 @@ CREATE TABLE events(
   UNIQUE(stream, version)
 );
 ${['requests', 'results', 'receipts', 'checkpoints'].map(topic).join('\n')}
+${CONTENT_TABLE}
 CREATE TABLE progress(topic TEXT NOT NULL, group_name TEXT NOT NULL, next INTEGER NOT NULL, PRIMARY KEY(topic, group_name));
 CREATE TABLE projectors(name TEXT PRIMARY KEY, version INTEGER NOT NULL, next INTEGER, published INTEGER NOT NULL);
 CREATE TABLE owners(

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { JsonObject, JsonValue } from '../../base/index.ts'
+import { INLINE_PAYLOAD } from '../../events/index.ts'
 
 // The values of the topics `requests` and `checkpoints`: types follow from these, and so does asyncapi.yaml.
 
@@ -24,7 +25,13 @@ export const requestRecordSchema = z.object({
   external_id: text.describe('The id to answer under.'),
   schema_id: text.describe('Names the schema of an acceptable result.'),
   tool: text.describe('Stable tool identity, `tool/client/<name>` for instance.'),
-  arguments: json.describe('What the model asked for: any JSON.'),
+  arguments: json.describe(
+    `What the model asked for: any JSON; null when its canonical form is longer than ${INLINE_PAYLOAD} bytes.`,
+  ),
+  arguments_ref: z
+    .object({ digest: sha256, size: z.int().min(0), media_type: text })
+    .optional()
+    .describe('Where arguments that are too long for this record are kept: SHA-256 and size of their canonical JSON.'),
   idempotency_key: text.describe('The key of the call (R13): the same however often the request is read.'),
   proposal_digest: text.describe('Digest of tool, arguments and definition.'),
   deadline: z.int().nullable().describe('Epoch milliseconds.'),

@@ -56,7 +56,7 @@ function record(stream: StreamKey, state: ThreadState, wait: Wait, version: numb
     external_id: wait.externalId,
     schema_id: wait.schemaId,
     tool: item.tool,
-    arguments: item.arguments.value,
+    ...(item.arguments.kept ? { arguments: null, arguments_ref: item.arguments.kept.ref } : { arguments: item.arguments.value }),
     idempotency_key: idempotencyKey(stream, state.batch?.origin ?? '', item.model_call_id),
     proposal_digest: item.proposal_digest,
     deadline: item.deadline,

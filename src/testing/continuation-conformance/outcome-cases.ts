@@ -167,4 +167,12 @@ export const outcomeCases: ContinuationCase[] = [
       assert.deepEqual([claimed.status, claimed.failure?.toJSON()], ['claimed', failed.toJSON()])
     },
   },
+  {
+    name: 'W14: a result that looks like a failure is a result',
+    async run(bench) {
+      const looks = { failure: { code: 'external_job_failed', retryable: false }, error: { code: 'external_job_failed' } }
+      const claimed = await bench.claim(await bench.claimable(looks))
+      assert.deepEqual([claimed.result, claimed.failure], [looks, null])
+    },
+  },
 ]

@@ -45,7 +45,7 @@ export interface Arena {
 
 export interface LogCase {
   name: string
-  /** The trait it needs; without it the case is skipped by that name. */
+  /** The trait it needs; without it the case does not apply. */
   needs?: LogTrait
   run(arena: Arena): Promise<void>
 }
@@ -53,9 +53,7 @@ export interface LogCase {
 /** The part of vitest (or another runner) the suite uses. `timeout` is in milliseconds. */
 export interface TestApi {
   describe(name: string, body: () => void): unknown
-  test: ((name: string, body: () => Promise<void>, timeout?: number) => unknown) & {
-    skip: (name: string, body: () => Promise<void>) => unknown
-  }
+  test: (name: string, body: () => Promise<void>, timeout?: number) => unknown
 }
 
 /** Runs one case on a fresh log and cleans up behind it. */

@@ -1,11 +1,11 @@
-import { describe, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { logConformance } from '../../../src/testing/index.ts'
 import { brokers, describeKafka } from '../../support/kafka/index.ts'
 import { conformancePlace } from '../support/kafka-place.ts'
 
 describeKafka('on Kafka', () => {
-  for (const partitions of [1, 4])
-    logConformance(
+  for (const partitions of [1, 4]) {
+    const coverage = logConformance(
       { describe, test },
       {
         name: `kafka, ${partitions} partitions`,
@@ -13,4 +13,8 @@ describeKafka('on Kafka', () => {
         create: () => conformancePlace(brokers(), partitions),
       },
     )
+    test(`${partitions} partitions: every case applies`, () => {
+      expect(coverage).toEqual({ cases: 46, lacking: {} })
+    })
+  }
 })

@@ -111,6 +111,7 @@ export class LogView {
     this.backend = {
       events: this.#events(),
       topics: {} as LogBackend['topics'],
+      content: {} as LogBackend['content'],
       tables,
       owners,
       install: unused,
