@@ -1,11 +1,12 @@
 import type { Type } from 'avsc'
-import { fatal, reject, type ThreadlogError } from '../base/index.ts'
+import { fatal, type LoadContent, reject, type ThreadlogError } from '../base/index.ts'
 import type { Actor, Causation } from './actor.ts'
 import type { EventDraft, Outsider } from './catalogue.ts'
 import { COMMIT_LIMITS, type Commit, type EncodedEvent } from './commit.ts'
 import { type Envelope, type EventHash, envelope as envelopeShape, type LogEvent, type StreamKey } from './envelope.ts'
 import { fitOf } from './fit.ts'
-import { GIVE_UP } from './reader.ts'
+import { bindContent } from './payloads.ts'
+import { type Cursor, GIVE_UP } from './reader.ts'
 import { fileSchemas, type SchemaSource } from './schema-source.ts'
 import { type Reader, type TypeOptions, typeTable, type Writer } from './type-table.ts'
 import type { Upcast } from './upcast.ts'
@@ -41,11 +42,11 @@ export interface EventCodec {
   fitDraft<T extends EventDraft>(draft: T, index: number): T
   /**
    * Reads one record; a retired type comes out as its successor, under the hash of what is stored. The result shares no memory with
-   * `bytes`, unless they are said to be `lasting`: never changed again. Payloads are not parsed.
+   * `bytes`, unless they are said to be `lasting`: never changed again. Payloads are not parsed; those that are kept elsewhere get `load`.
    * @throws ThreadlogError `event_undecodable`; `details.reason` is `framing`, `unknown-schema` (a newer version wrote it), `body` or
    *   `upcast` (a retired type whose successor it cannot be)
    */
-  decodeEvent(bytes: Uint8Array, lasting?: boolean): LogEvent
+  decodeEvent(bytes: Uint8Array, lasting?: boolean, load?: LoadContent): LogEvent
   /**
    * Reads only the envelope as it is stored, also of event types this build does not know: whoever wrote them, the envelope only grows at its end.
    * @throws ThreadlogError `event_undecodable` as {@link EventCodec.decodeEvent}, in practice never for `unknown-schema`
@@ -115,15 +116,18 @@ export function eventCodec(source: SchemaSource, options: TypeOptions = {}): Eve
   const outsider = ({ actor, causation }: Outsider, meta: CommitMeta, index: number): Envelope =>
     fitEnvelope(envelopeOf({ ...meta, actor, causation, run_id: null, attempt: null }, 1), `$.events[${index}].by`) as Envelope
 
-  function decodeEvent(bytes: Uint8Array, lasting = false): LogEvent {
+  function decodeEvent(bytes: Uint8Array, lasting = false, load?: LoadContent): LogEvent {
     const id = readSchemaId(bytes)
     const reader = types.reader(id)
     if (!reader) throw undecodable('unknown-schema', 'its schema is not known; a newer version may have written it', id)
-    const { envelope, data } = (readQuickly(bytes, reader, lasting) ??
-      read(bufferOf(bytes), id, reader.body, reader.bodyResolver, true)) as Body
+    const at: Cursor = { bytes, pos: FRAMING, lasting, suspect: false }
+    const quick = readQuickly(at, reader)
+    const { envelope, data } = (quick ?? read(bufferOf(bytes), id, reader.body, reader.bodyResolver, true)) as Body
     if (envelope.type !== reader.type) throw mistyped(id)
     const hash = bodyHash(bytes)
-    return reader.upcast ? upcast(reader.upcast, envelope, data, hash, id) : logEvent(envelope, data, hash)
+    const event = reader.upcast ? upcast(reader.upcast, envelope, data, hash, id) : logEvent(envelope, data, hash)
+    if (load && (at.suspect || quick === undefined)) bindContent(event, load)
+    return event
   }
 
   function decodeEnvelope(bytes: Uint8Array): Envelope & { hash: EventHash } {
@@ -177,12 +181,11 @@ interface Body {
 }
 
 /** What the reader of this build's own layout makes of the record; undefined when avsc must judge it. */
-function readQuickly(bytes: Uint8Array, { quick }: Reader, lasting: boolean): unknown {
+function readQuickly(at: Cursor, { quick }: Reader): unknown {
   if (quick === undefined) return undefined
-  const at = { bytes, pos: FRAMING, lasting }
   try {
     const value = quick(at)
-    return at.pos === bytes.length ? value : undefined
+    return at.pos === at.bytes.length ? value : undefined
   } catch (reason) {
     if (reason === GIVE_UP) return undefined
     throw reason
@@ -240,6 +243,6 @@ export const encodeCommit: EventCodec['encodeCommit'] = (meta, drafts) => codec(
 /** {@link EventCodec.fitDraft} with the types of this package. */
 export const fitDraft: EventCodec['fitDraft'] = (draft, index) => codec().fitDraft(draft, index)
 /** {@link EventCodec.decodeEvent} with the schemas of this package. */
-export const decodeEvent: EventCodec['decodeEvent'] = (bytes, lasting) => codec().decodeEvent(bytes, lasting)
+export const decodeEvent: EventCodec['decodeEvent'] = (bytes, lasting, load) => codec().decodeEvent(bytes, lasting, load)
 /** {@link EventCodec.decodeEnvelope} with the schemas of this package. */
 export const decodeEnvelope: EventCodec['decodeEnvelope'] = (bytes) => codec().decodeEnvelope(bytes)

@@ -8,7 +8,7 @@ export { type EdgeCodec, edgeCodec, packagedEdges } from './edge-codec.ts'
 export { type EdgeData, type EdgeType, edges } from './edges.ts'
 export * from './envelope.ts'
 export { UNRECOGNISED } from './fields.ts'
-export { INLINE_PAYLOAD, payloadsOf } from './payloads.ts'
+export { bindContent, eachPayload, INLINE_PAYLOAD, payloadsOf } from './payloads.ts'
 export { sameSchema } from './schema-match.ts'
 export {
   type EventSchema,

@@ -13,6 +13,8 @@ export interface Cursor {
   pos: number
   /** The bytes never change, so a payload may stay a view of them. */
   readonly lasting: boolean
+  /** Set when a payload may be a reference to content. */
+  suspect: boolean
 }
 
 /** Reads one value, or throws {@link GIVE_UP}. */
@@ -125,11 +127,15 @@ const readHex = (at: Cursor, size: number): string => hexText(at.bytes, take(at,
 /** Memory of a typed array up to this size lies in the heap of the engine, where it costs little. */
 const CHEAP_COPY = 64
 
+/** Third byte of the wire form of a reference, and of hardly anything else. */
+const DOLLAR = 0x24
+
 function readPayload(at: Cursor): Payload {
   const length = readCount(at)
   if (length === 0) throw GIVE_UP
   const start = take(at, length)
   const { bytes } = at
+  if (bytes[start + 2] === DOLLAR) at.suspect = true
   // A view holds the whole record, so it must be most of it.
   if (at.lasting && length > CHEAP_COPY && length * 2 > bytes.length)
     return Payload.fromBytes(new Uint8Array(bytes.buffer, bytes.byteOffset + start, length))

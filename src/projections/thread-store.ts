@@ -1,15 +1,16 @@
 import { type Clock, type Ids, type Payload, reject, retryLater } from '../base/index.ts'
 import {
+  bindContent,
   type Commit,
   type EncodedEvent,
   type EventDraft,
   type EventHash,
+  eachPayload,
   encodeCommit,
   INLINE_PAYLOAD,
-  payloadsOf,
   type StreamKey,
 } from '../events/index.ts'
-import { bindContent, type LogBackend, type RecordedEvent } from '../log/index.ts'
+import { contentLoader, type LogBackend, type RecordedEvent } from '../log/index.ts'
 
 import { asksForRefold, type Folded, foldRecord, foldStream } from './fold.ts'
 import type { Folds } from './indexes/index.ts'
@@ -147,7 +148,7 @@ export class ThreadStore {
         const large = largePayloads(decision.drafts)
         if (large.length > 0) await this.#keep(large)
         const commit = this.#encode(stream, folded, decision)
-        if (large.length > 0) for (const { event } of commit.records) bindContent(this.backend.tables, event)
+        if (large.length > 0) for (const { event } of commit.records) bindContent(event, contentLoader(this.backend.tables))
         this.#folds?.offer(stream, folded, decision.states && { hash: lastHash(commit), states: decision.states })
         const { accepted } = await this.backend.events.append(commit)
         if (accepted) return { state: this.#advance(stream, folded, commit), commit }
@@ -237,12 +238,12 @@ export class ThreadStore {
 function largePayloads(drafts: readonly EventDraft[]): Payload[] {
   const large: Payload[] = []
   for (const { type, data } of drafts)
-    for (const payload of payloadsOf(type, data)) {
-      if (payload.kept) continue
+    eachPayload(type, data, (payload) => {
+      if (payload.kept) return
       try {
         if (payload.size > INLINE_PAYLOAD || payload.isReference) large.push(payload)
       } catch {}
-    }
+    })
   return large
 }
 

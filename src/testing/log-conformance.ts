@@ -1,4 +1,5 @@
 import { appendCases } from './log-conformance/append-cases.ts'
+import { contentCases } from './log-conformance/content-cases.ts'
 import { externalCases } from './log-conformance/external-cases.ts'
 import { lifetimeCases } from './log-conformance/lifetime-cases.ts'
 import { processCases } from './log-conformance/process-cases.ts'
@@ -14,6 +15,7 @@ export const logCases: Readonly<Record<string, readonly LogCase[]>> = {
   append: appendCases,
   read: readCases,
   topics: topicCases,
+  content: contentCases,
   projectors: projectorCases,
   lifetime: lifetimeCases,
   processes: processCases,

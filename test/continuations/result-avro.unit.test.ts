@@ -99,7 +99,9 @@ describe('a result in Avro', () => {
 
   test('limits are those of JSON', () => {
     const limits = { resultBytes: 65_536 }
-    expect(refusalOf(parseResult(withResult(JSON.stringify('x'.repeat(65_535))), limits))).toMatchObject({ code: 'result_too_large' })
+    expect(refusalOf(parseResult(withResult(JSON.stringify('x'.repeat(65_535))), limits))).toMatchObject({
+      code: 'result_too_large',
+    })
     expect(parseResult(withResult(JSON.stringify('x'.repeat(65_534))), limits)).toHaveProperty('submission')
     expect(refusalOf(parseResult(foreign({ external_id: 'x'.repeat(1_048_577) })))).toMatchObject({ code: 'record_too_large' })
   })

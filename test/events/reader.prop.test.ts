@@ -12,7 +12,7 @@ const table = typeTable(fileSchemas(packagedSchemas))
 
 /** The value, or undefined for what the quick reader leaves to avsc. */
 function quickly(bytes: Uint8Array, lasting = false): unknown {
-  const at = { bytes, pos: FRAMING, lasting }
+  const at = { bytes, pos: FRAMING, lasting, suspect: false }
   try {
     const value = table.reader(readSchemaId(bytes))?.quick?.(at)
     return at.pos === bytes.length ? value : undefined

@@ -12,5 +12,5 @@ const coverage = logConformance(
 )
 
 test('memory: which cases apply', () => {
-  expect(coverage).toEqual({ cases: 36, lacking: { durable: 2, 'multi-process': 5, 'keeps-void': 1, 'external-writers': 2 } })
+  expect(coverage).toEqual({ cases: 39, lacking: { durable: 3, 'multi-process': 6, 'keeps-void': 1, 'external-writers': 2 } })
 })

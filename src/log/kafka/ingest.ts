@@ -1,4 +1,4 @@
-import { sha256Hex } from '../../base/index.ts'
+import { type LoadContent, sha256Hex } from '../../base/index.ts'
 import {
   type Commit,
   decodeEnvelope,
@@ -11,7 +11,7 @@ import {
 import { type ArbitrationRecord, arbitrate, type OpenCommit } from '../arbitration.ts'
 import { partitionOf } from '../partition.ts'
 import type { RecordedEvent } from '../ports.ts'
-import { type Connection, type EventStore, type Heads, type Participant, placeOf } from '../store/index.ts'
+import { type Connection, contentLoader, type EventStore, type Heads, type Participant, placeOf } from '../store/index.ts'
 import type { RawRecord } from './direct.ts'
 
 /** Bytes of Confluent framing before the hashed body. */
@@ -58,6 +58,7 @@ export interface ProgressRow {
 export class Ingest implements Participant {
   readonly #connection: Connection
   readonly #heads: Heads
+  readonly #content: LoadContent
   readonly #store: EventStore
   readonly #partitions: number
   readonly #onAccepted: (events: readonly RecordedEvent[]) => void
@@ -80,6 +81,7 @@ export class Ingest implements Participant {
     this.#sent = sent
     this.#onAccepted = onAccepted
     this.#heads = heads
+    this.#content = contentLoader(connection)
     this.#store = store
     this.#partitions = partitions
     // What the replica has counts as read: there may be nothing behind it for a long time.
@@ -133,7 +135,7 @@ export class Ingest implements Participant {
     for (const record of records) {
       if (record.offset < before.read || record.offset < before.next) continue
       newest = record
-      const candidate = this.#own(record, partition) ?? candidateOf(record, partition, this.#partitions)
+      const candidate = this.#own(record, partition) ?? candidateOf(record, partition, this.#partitions, this.#content)
       if (!candidate) {
         // Bytes that name no commit of this partition stand between others like any foreign record.
         voids += 1 + (open?.records.length ?? 0)
@@ -225,11 +227,11 @@ export const progressOf = ({ partition, next, last, hash, epoch, voids }: Progre
 export const bodyHash = (value: Uint8Array | null): EventHash => sha256Hex(value?.subarray(FRAMING) ?? new Uint8Array())
 
 /** Undefined for what names no commit, or names a stream that does not live in this partition. */
-function candidateOf(record: RawRecord, partition: number, partitions: number): Candidate | undefined {
+function candidateOf(record: RawRecord, partition: number, partitions: number, load: LoadContent): Candidate | undefined {
   if (record.value === null) return undefined
   // The record is a view of a whole fetch, which must not be kept for it.
   const bytes = new Uint8Array(record.value)
-  const read = readEvent(bytes)
+  const read = readEvent(bytes, load)
   if (!read) return undefined
   const { stream, version, commit, previous, hash } = read.envelope
   if (partitionOf(stream, partitions) !== partition) return undefined
@@ -249,9 +251,10 @@ type Named = Envelope & { hash: EventHash }
 
 function readEvent(
   bytes: Uint8Array,
+  load: LoadContent,
 ): { envelope: Named; event: LogEvent } | { envelope: Named; defect: { code: string; message: string } } | undefined {
   try {
-    const event = decodeEvent(bytes)
+    const event = decodeEvent(bytes, false, load)
     return { envelope: event as unknown as Named, event }
   } catch (error) {
     const { code = 'event_undecodable', message = 'The bytes are not an event.' } = error as { code?: string; message?: string }

@@ -1,7 +1,7 @@
 import { eitherSignal, isThreadlogError } from '../../base/index.ts'
 import type { StreamKey } from '../../events/index.ts'
 import type { RecordedEvent } from '../ports.ts'
-import { type Connection, fromRow, placeOf, type StoredEvent, type Wakeups } from '../store/index.ts'
+import { type Connection, contentLoader, fromRow, placeOf, type StoredEvent, type Wakeups } from '../store/index.ts'
 import type { Outbox, Outgoing } from './outbox.ts'
 import { pause } from './sender.ts'
 import type { KafkaTopics } from './topics.ts'
@@ -105,7 +105,9 @@ export class Publisher {
     const { connection } = this.#o
     const range = [placeOf(partition, from), placeOf(partition + 1, 0)] as const
     const rows = connection.look(() => connection.lists<[...StoredEvent, key: StreamKey]>(NEXT, ...range, EVENTS))
-    const events = rows.map(([id, version, value, place, key]) => fromRow(connection, key, [id, version, value, place]))
+    const events = rows.map(([id, version, value, place, key]) =>
+      fromRow(contentLoader(connection), key, [id, version, value, place]),
+    )
     if (rows.length < EVENTS) return events
     // The last commit of a full page may go on behind it.
     const last = events.at(-1)?.event?.commit

@@ -1,5 +1,5 @@
 import { type ContentPlace, type ContentRef, type LoadContent, reject, sha256Hex } from '../../base/index.ts'
-import { type LogEvent, payloadsOf } from '../../events/index.ts'
+import { payloadsOf } from '../../events/index.ts'
 import type { ContentStore, RecordedEvent, Sql } from '../ports.ts'
 import type { Connection } from './connection.ts'
 
@@ -45,11 +45,6 @@ export function contentLoader(sql: Sql): LoadContent {
   }
   loaders.set(sql, load)
   return load
-}
-
-/** Tells the payloads of an event that are kept where they are to be loaded from. */
-export function bindContent(sql: Sql, { type, data, stream, version }: LogEvent): void {
-  for (const payload of payloadsOf(type, data)) if (payload.isReference) payload.loadFrom(contentLoader(sql), { stream, version })
 }
 
 const details = ({ digest, size }: ContentRef, { stream, version }: ContentPlace) => ({ stream, version, digest, size })

@@ -1,8 +1,9 @@
+import type { LoadContent } from '../../base/index.ts'
 import { type Commit, decodeEnvelope, type EncodedEvent, type StreamKey } from '../../events/index.ts'
 import { type Arbitration, type ArbitrationRecord, arbitrate, type Fate, fateOf } from '../arbitration.ts'
 import type { Appended, RecordedEvent, StreamHead } from '../ports.ts'
 import type { Connection } from './connection.ts'
-import { bindContent } from './content.ts'
+import { contentLoader } from './content.ts'
 import type { Heads, StoredHead } from './heads.ts'
 import { Recent } from './recent.ts'
 import { bodyHash, type EventRow, fromRow, keyBytes, positionOf, type StoredEvent } from './records.ts'
@@ -33,6 +34,7 @@ export interface Slice {
 export class EventStore implements Participant {
   readonly #connection: Connection
   readonly #heads: Heads
+  readonly #load: LoadContent
   /** The newest events of this process, so its followers need not read them back. */
   readonly #recent = new Recent()
   /** `events.id` of the next record; follows the transaction. */
@@ -44,6 +46,7 @@ export class EventStore implements Participant {
   constructor(connection: Connection, heads: Heads) {
     this.#connection = connection
     this.#heads = heads
+    this.#load = contentLoader(connection)
   }
 
   begin(dataVersion: number): void {
@@ -80,7 +83,6 @@ export class EventStore implements Participant {
     const sid = this.#heads.get(stream)?.sid ?? this.#newStream(stream)
     const insert = this.#connection.prepare('INSERT INTO events(id, stream, version, value, place) VALUES (?, ?, ?, ?, ?)')
     const events = accepted.map(({ place, ...event }) => {
-      if (event.event) bindContent(this.#connection, event.event)
       const id = this.#next++
       insert.run(id, sid, event.version, event.bytes, place)
       this.#heads.set(stream, { sid, version: event.version, hash: event.hash, id, place })
@@ -154,7 +156,7 @@ export class EventStore implements Participant {
       after,
       limit,
     )
-    return rows.map((row) => fromRow(this.#connection, stream, row))
+    return rows.map((row) => fromRow(this.#load, stream, row))
   }
 
   /** Events of all streams with ids from `id` on, in order, and the id to go on with. Empty at the end. */
@@ -169,7 +171,7 @@ export class EventStore implements Participant {
       id,
       limit,
     )
-    const events = rows.map(([id, version, value, place, key]) => fromRow(this.#connection, key, [id, version, value, place]))
+    const events = rows.map(([id, version, value, place, key]) => fromRow(this.#load, key, [id, version, value, place]))
     return { events, next: (rows.at(-1)?.[0] ?? id - 1) + 1 }
   }
 

@@ -1,7 +1,7 @@
 // The tables of a log in SQLite, and what decides, writes and reads them in one process: under a log in a file, and under the replica of a
 // log that is elsewhere.
 export { busyPause, Connection } from './connection.ts'
-export { bindContent, CONTENT_LIMIT, CONTENT_TABLE, chunksOf, contentLoader, LogContent } from './content.ts'
+export { CONTENT_LIMIT, CONTENT_TABLE, chunksOf, contentLoader, LogContent } from './content.ts'
 export { IN_MEMORY, logId, openDatabase } from './database.ts'
 export { closed, isBusy, translate } from './errors.ts'
 export { EventStore, FIRST_PAGE, nextLimit } from './event-store.ts'

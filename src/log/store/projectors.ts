@@ -29,7 +29,9 @@ interface ProjectorRow {
 export class Projectors implements Participant {
   readonly #connection: Connection
   readonly #events: EventStore
-  readonly #publish: (topic: TopicName, record: TopicRecord) => void
+  readonly #publishing: ProjectorTx
+  /** For events whose publications are out. */
+  readonly #quiet: ProjectorTx
   readonly #installed = new Map<string, Projector>()
   readonly #stalled = new Map<string, unknown>()
   #rows: ProjectorRow[] = []
@@ -38,7 +40,8 @@ export class Projectors implements Participant {
   constructor(connection: Connection, events: EventStore, publish: (topic: TopicName, record: TopicRecord) => void) {
     this.#connection = connection
     this.#events = events
-    this.#publish = publish
+    this.#publishing = this.#transaction(publish)
+    this.#quiet = this.#transaction(() => {})
   }
 
   begin(dataVersion: number): void {
@@ -148,7 +151,7 @@ export class Projectors implements Participant {
 
   #run(projector: Projector, events: readonly RecordedEvent[], publishing: boolean): void {
     try {
-      projector.apply(this.#transaction(publishing), events)
+      projector.apply(publishing ? this.#publishing : this.#quiet, events)
     } catch (error) {
       if (isEnvironment(error)) throw error
       throw reject('projector_failed', 'A projector could not apply an event; nothing was written.', {
@@ -160,14 +163,14 @@ export class Projectors implements Participant {
     }
   }
 
-  #transaction(publishing: boolean): ProjectorTx {
+  #transaction(publish: ProjectorTx['publish']): ProjectorTx {
     const connection = this.#connection
     const events = this.#events
     return {
       run: (sql: string, ...values: SqlValue[]) => connection.run(sql, ...values),
       all: <Row>(sql: string, ...values: SqlValue[]) => connection.all<Row>(sql, ...values),
       get: <Row>(sql: string, ...values: SqlValue[]) => connection.get<Row>(sql, ...values),
-      publish: publishing ? this.#publish : () => {},
+      publish,
       read: (stream: StreamKey, after = 0) => events.page(stream, after, Number.MAX_SAFE_INTEGER),
     }
   }

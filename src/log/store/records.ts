@@ -1,7 +1,6 @@
-import { sha256Hex } from '../../base/index.ts'
+import { type LoadContent, sha256Hex } from '../../base/index.ts'
 import { decodeEvent, type LogEvent, type StreamKey } from '../../events/index.ts'
-import type { Position, RecordedEvent, Sql } from '../ports.ts'
-import { bindContent } from './content.ts'
+import type { Position, RecordedEvent } from '../ports.ts'
 
 /** Bytes of Confluent framing before the hashed body: 0x00 and the schema id. */
 const FRAMING = 5
@@ -40,14 +39,13 @@ const bytesOf = (value: unknown): Uint8Array => (value instanceof Uint8Array ? v
 /** Hash of a stored event's body; needs no schema, so it exists for events this build cannot decode. */
 export const bodyHash = (value: Uint8Array): string => sha256Hex(bytesOf(value).subarray(FRAMING))
 
-/** A stored row as the port shows it; values it refers to are loaded from `sql`. A row this build cannot decode, or that stands where it does not belong, carries a defect. */
-export function fromRow(sql: Sql, stream: StreamKey, [id, version, value, place]: StoredEvent): RecordedEvent {
+/** A stored row as the port shows it; values it refers to are loaded by `load`. A row this build cannot decode, or that stands where it does not belong, carries a defect. */
+export function fromRow(load: LoadContent, stream: StreamKey, [id, version, value, place]: StoredEvent): RecordedEvent {
   const bytes = bytesOf(value)
   const position = positionOf({ id, place })
   let event: LogEvent
   try {
-    event = decodeEvent(bytes, true)
-    bindContent(sql, event)
+    event = decodeEvent(bytes, true, load)
   } catch (error) {
     return { stream, version, hash: bodyHash(bytes), position, bytes, defect: defectOf(error) }
   }

@@ -45,6 +45,7 @@ export interface Ahead {
 export class Folds {
   readonly #entries = new Map<StreamKey, Entry>()
   readonly #capacity: number
+  #last: { readonly events: readonly RecordedEvent[]; readonly steps: readonly ThreadSteps[] } | undefined
 
   /** @param capacity threads kept in memory */
   constructor(capacity = 8192) {
@@ -69,9 +70,13 @@ export class Folds {
     this.#keep(stream, { ...entry, ahead })
   }
 
-  /** The steps of each thread in `events`. */
-  steps(tx: ProjectorTx, events: readonly RecordedEvent[]): ThreadSteps[] {
-    return [...groupByStream(events)].map(([stream, records]) => this.#thread(tx, stream, records))
+  /** The steps of each thread in `events`. Projectors are given the same list one after the other. */
+  steps(tx: ProjectorTx, events: readonly RecordedEvent[]): readonly ThreadSteps[] {
+    if (this.#last?.events !== events) {
+      const steps = [...groupByStream(events)].map(([stream, records]) => this.#thread(tx, stream, records))
+      this.#last = { events, steps }
+    }
+    return this.#last.steps
   }
 
   #thread(tx: ProjectorTx, stream: StreamKey, records: readonly RecordedEvent[]): ThreadSteps {

@@ -14,7 +14,7 @@ describeKafka('on Kafka', () => {
       },
     )
     test(`${partitions} partitions: every case applies`, () => {
-      expect(coverage).toEqual({ cases: 46, lacking: {} })
+      expect(coverage).toEqual({ cases: 51, lacking: {} })
     })
   }
 })
