@@ -15,7 +15,7 @@ const OK = '{"ok": true}'
 const UNKNOWN_ID = 987_654
 
 describeKafka('Python with a schema registry', () => {
-  test('a result in Avro resumes its run; the registry may be killed under the engine and come back', async (context) => {
+  test('row 74: a result in Avro resumes its run; the registry may be killed under the engine and come back', async (context) => {
     const missing = ownRegistryMissing()
     needed(missing === undefined ? { path: '' } : { missing }, context)
     const path = needed(await python(), context)
