@@ -36,6 +36,36 @@ export {
 } from './continuations/index.ts'
 export * from './engine/index.ts'
 export type { SchemaSource, ThreadKey } from './events/index.ts'
-export { type Agent, aiTools, defineAgent, defineTool, externalTool, type Tool, type ToolContext } from './harness/index.ts'
+export {
+  type Agent,
+  aiTools,
+  approvalRequired,
+  CapabilityStates,
+  callDeferred,
+  DeferredRequests,
+  DeferredToolResults,
+  DeferredToolResume,
+  defineAgent,
+  defineTool,
+  externalTool,
+  type ModelRecovery,
+  modelRetry,
+  type Permission,
+  type Policy,
+  type PolicyCall,
+  type PolicyDecision,
+  type Reconciliation,
+  type Reviewer,
+  type RunBindings,
+  recoveryRetryable,
+  type StateStore,
+  type Tool,
+  type ToolContext,
+  toolApproved,
+  toolDenied,
+  toolFailed,
+  toolReturn,
+  type UsageLimits,
+} from './harness/index.ts'
 export type { ContentStore, LogBackend, RecordedEvent } from './log/index.ts'
 export { HarnessState } from './messages/index.ts'

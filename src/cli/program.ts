@@ -11,6 +11,7 @@ import { schemaCommands } from './commands/schemas.ts'
 import { showCommand } from './commands/show.ts'
 import { startCommand } from './commands/start.ts'
 import { stateCommand } from './commands/state.ts'
+import { forkCommand, reconcileCommand, steerCommand } from './commands/thread-acts.ts'
 import { threadsCommand } from './commands/threads.ts'
 import { topicAdminCommands } from './commands/topic-admin.ts'
 import { topicCommands } from './commands/topics.ts'
@@ -68,6 +69,9 @@ export function buildProgram(session: Session): Command {
   runCommand(program, session)
   startCommand(program, session)
   engineCommand(program, session)
+  steerCommand(program, session)
+  forkCommand(program, session)
+  reconcileCommand(program, session)
   cancelCommand(program, session)
   program.commandsGroup('Look:')
   threadsCommand(program, session)

@@ -34,6 +34,9 @@ function cancelRequest(
   return { context, drafts: [{ type: 'run.cancel-requested/1', data: { run_id: run.runId, command_id: commandId, reason } }] }
 }
 
+/** Ends a run in the commit that begins it. */
+export const cutAtOnce = (begun: Proposal): Proposal => cancel(begun, 'cancelled before it began')
+
 /** True if nobody will cut the run any more: it was asked to stop, and its owner is gone or has had its time. */
 export async function isUncut(store: ThreadStore, runner: Runner, state: ThreadState): Promise<boolean> {
   const run = state.run

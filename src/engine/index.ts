@@ -1,5 +1,6 @@
 export { Engine, type ServeOptions } from './engine.ts'
+export { RunStream } from './run-stream.ts'
 export type { ThreadHandle } from './thread-handle.ts'
 export { type Decision, openThreadlog, Threadlog } from './threadlog.ts'
-export type { RunFailure, RunHandle, RunOptions, RunResult, RunStream, RunStreamEvent, ThreadlogOptions, Wait } from './types.ts'
+export type { RunFailure, RunHandle, RunOptions, RunResult, RunStreamEvent, ThreadlogOptions, Wait } from './types.ts'
 export type { WaitFilter } from './waits.ts'

@@ -1,10 +1,23 @@
-import { reject, retryLater, ThreadlogError } from '../base/index.ts'
-import { type ThreadKey, threadStream } from '../events/index.ts'
-import { type Agent, type AttemptEnd, open, request } from '../harness/index.ts'
+import { type JsonValue, reject, retryLater, ThreadlogError } from '../base/index.ts'
+import {
+  type Agent,
+  type AttemptEnd,
+  callerMismatch,
+  definitionError,
+  open,
+  type RunBindings,
+  request,
+  SURFACE_MISMATCH,
+  storeMissing,
+  usesStore,
+  withoutDeferral,
+} from '../harness/index.ts'
 import type { Delta } from '../models/index.ts'
 import { type Proposal, type ThreadState, type ThreadStore, threadStatus } from '../projections/index.ts'
-import { cancelOwn } from './cancel.ts'
-import { runResult } from './results.ts'
+import { answerWaits, type SettleAnswer } from './answer-waits.ts'
+import { cancelOwn, cutAtOnce } from './cancel.ts'
+import { checkHead, type PreparedRun, prepareRun } from './prepare-run.ts'
+import { resultOf } from './results.ts'
 import type { Runner } from './runner.ts'
 import type { RunOptions, RunResult } from './types.ts'
 
@@ -12,39 +25,56 @@ export interface LibraryDeps {
   store: ThreadStore
   runner: Runner
   application: string
+  /** Settles an answer of the caller to a wait of this log. */
+  settle: SettleAnswer
+}
+
+/** How a run is watched and stopped. */
+export interface Watch {
+  onDelta?: ((delta: Delta) => void) | undefined
+  /** True: cancelled before it began. */
+  cancelled?: (() => boolean) | undefined
 }
 
 /**
  * Runs an agent on a thread in this process until the run ends: completed, failed, cancelled, or suspended on something only the
  * outside can answer. A resolved suspension is resumed; a run whose owner died is recovered first.
- * @throws ThreadlogError `run_active` (retry), `thread_quarantined`, `thread_id_invalid`, `input_too_large`, `tool_threw`
+ * @throws ThreadlogError as {@link prepareRun}; `run_active` (retry), `thread_quarantined`, `thread_id_invalid`, `thread_moved`, `input_too_large`,
+ *   `state_too_large`, `tool_threw`, `deferred_surface_mismatch`
  */
-export async function runInProcess(
-  deps: LibraryDeps,
-  agent: Agent,
-  o: RunOptions,
-  onDelta?: (delta: Delta) => void,
-): Promise<RunResult> {
+export async function runInProcess(deps: LibraryDeps, agent: Agent, o: RunOptions): Promise<RunResult> {
+  return runPrepared(deps, prepareRun(deps, agent, o))
+}
+
+/** {@link runInProcess} with checked options. */
+export async function runPrepared(deps: LibraryDeps, run: PreparedRun, watch: Watch = {}): Promise<RunResult> {
   const { store, runner } = deps
-  const key: ThreadKey = { application: deps.application, user: o.user ?? 'default', thread: o.thread ?? store.ids.thread() }
-  const stream = threadStream(key)
-  const drive = { deps: o.bindings?.deps, onDelta }
+  const { agent, stream, options: o } = run
+  const drive: Drive = { bindings: o.bindings, ...(watch.onDelta && { onDelta: watch.onDelta }) }
+  const wantsMore = o.input !== undefined || o.inputFactory !== undefined
   const stopCancelling = cancelOn(deps, stream, o.signal)
   try {
     for (;;) {
       const state = await store.load(stream)
       const status = threadStatus(state)
       if (o.signal?.aborted) throw aborted()
-      const goesOn = status === 'running' || (status === 'resolved' && o.input === undefined)
+      if (run.previous && state.identity) {
+        if (status === 'running') throw busy('A run is active on this thread.')
+        checkHead(state, run.previous)
+        if (run.resume && status === 'waiting') {
+          await answerWaits(deps.settle, state, run.resume)
+          continue
+        }
+      }
+      const goesOn = status === 'running' || (status === 'resolved' && !wantsMore)
       if (goesOn && state.run?.agent.name !== agent.name) throw mismatch(state, agent)
       if (status === 'running') {
         const end = await takeOver(deps, state, agent, drive)
-        if (o.input === undefined) return await ended(deps, stream, end)
-      } else if (status === 'resolved' && o.input === undefined)
-        return await ended(deps, stream, await runner.resume(stream, agent, drive))
-      else if (status === 'waiting' && o.input === undefined) return standing(state)
+        if (!wantsMore) return await ended(deps, run, end)
+      } else if (status === 'resolved' && !wantsMore) return await ended(deps, run, await runner.resume(stream, agent, drive))
+      else if (status === 'waiting' && !wantsMore && !run.previous) return await standing(store, state)
       else if (state.requested.length > 0) throw busy('Runs are queued on this thread.')
-      else return await fresh(deps, key, agent, o, drive)
+      else return await fresh(deps, run, drive, watch.cancelled?.() === true)
     }
   } finally {
     stopCancelling()
@@ -69,17 +99,25 @@ async function takeOver({ runner }: LibraryDeps, state: ThreadState, agent: Agen
   return runner.recover(state, agent, 'owner-gone', drive)
 }
 
-type Drive = { deps: unknown; onDelta?: (delta: Delta) => void }
+type Drive = { bindings: RunBindings | undefined; onDelta?: (delta: Delta) => void }
 
-async function fresh(deps: LibraryDeps, key: ThreadKey, agent: Agent, o: RunOptions, drive: Drive): Promise<RunResult> {
+async function fresh(deps: LibraryDeps, run: PreparedRun, drive: Drive, cancelled: boolean): Promise<RunResult> {
   const { store, runner } = deps
-  const stream = threadStream(key)
+  const { options: o, agent, key, stream, previous } = run
+  if (previous && !o.bindings?.stateStore && usesStore(previous).messages) throw storeMissing()
   const runId = store.ids.run()
-  const options = { toolRecovery: o.toolRecovery ?? 'declared', toolErrors: o.toolErrors ?? 'throw' } as const
-  const wanted = { runId, agent: agent.name, input: o.input ?? null, options, commandId: null }
-  const before = (proposal: Proposal) => request(open(proposal, key), wanted)
-  return ended(deps, stream, await runner.start(stream, runId, agent, drive, before))
+  const options = {
+    toolRecovery: o.toolRecovery ?? 'declared',
+    toolErrors: o.toolErrors ?? 'throw',
+    ...(o.usageLimits === undefined ? {} : { usageLimits: o.usageLimits }),
+  } as const
+  const wanted = { runId, agent: agent.name, input: await inputOf(o), options, commandId: null, answers: run.resume }
+  const before = (proposal: Proposal) => request(open(proposal, key, previous), wanted)
+  const after = cancelled ? (begun: Proposal) => cutAtOnce(begun) : undefined
+  return ended(deps, run, await runner.start(stream, runId, agent, drive, before, after))
 }
+
+const inputOf = async (o: RunOptions): Promise<JsonValue | null> => o.input ?? (await o.inputFactory?.()) ?? null
 
 /** Turns an abort of the caller's signal into a cancel of the run. */
 function cancelOn({ store }: LibraryDeps, stream: string, signal: AbortSignal | undefined): () => void {
@@ -89,10 +127,11 @@ function cancelOn({ store }: LibraryDeps, stream: string, signal: AbortSignal | 
   return () => signal.removeEventListener('abort', cancel)
 }
 
-async function ended({ store }: LibraryDeps, stream: string, end: AttemptEnd): Promise<RunResult> {
+async function ended({ store }: LibraryDeps, run: PreparedRun, end: AttemptEnd): Promise<RunResult> {
   if (end.is === 'not-taken' || end.is === 'superseded') throw busy('Another process drives this thread.')
   if (end.is === 'stopped') throw retryLater('closed', 'The log was closed while the run was going on; it will be recovered.')
-  const result = runResult(await store.load(stream), end.end)
+  const result = await resultOf(store, await store.load(run.stream), end.end)
+  if (run.resume && result.failure?.code === SURFACE_MISMATCH.code) throw surfaceMismatch(run)
   if (end.thrown === undefined) return result
   throw new ThreadlogError('tool_threw', {
     disposition: 'reject',
@@ -103,9 +142,15 @@ async function ended({ store }: LibraryDeps, stream: string, end: AttemptEnd): P
   })
 }
 
+function surfaceMismatch({ resume, agent, options }: PreparedRun): ThreadlogError {
+  const seen = options.bindings?.deferredToolsSupported === false ? withoutDeferral(agent) : agent
+  const details = (resume && callerMismatch(resume, seen)) ?? {}
+  return definitionError(SURFACE_MISMATCH.code, SURFACE_MISMATCH.message, { details: details as Record<string, string> })
+}
+
 /** A thread that still waits: the suspension as it stands, without a new run. */
-function standing(state: ThreadState): RunResult {
+async function standing(store: ThreadStore, state: ThreadState): Promise<RunResult> {
   const end = state.run && state.runs.get(state.run.runId)
   if (!end) throw busy('The thread is suspended.')
-  return runResult(state, end)
+  return resultOf(store, state, end)
 }

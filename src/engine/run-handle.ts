@@ -1,7 +1,7 @@
 import { reject } from '../base/index.ts'
 import { type ThreadKey, threadStream } from '../events/index.ts'
 import type { RunEnd, Tail, ThreadState, ThreadStore } from '../projections/index.ts'
-import { runResult } from './results.ts'
+import { resultOf } from './results.ts'
 import type { RunHandle, RunResult } from './types.ts'
 
 /** A run that was asked for, wherever it will be done. */
@@ -28,7 +28,7 @@ export class RunHandleImpl implements RunHandle {
     const stream = threadStream(this.key)
     const ended = (state: ThreadState): RunEnd | undefined => state.invocations.get(this.invocationId)
     const { state, end } = await untilState(this.#store, this.#tail, stream, ended, o.signal)
-    return runResult(state, end)
+    return resultOf(this.#store, state, end)
   }
 }
 

@@ -1,6 +1,15 @@
 import { retryLater } from '../base/index.ts'
 import type { Actor, Owner, StreamKey } from '../events/index.ts'
-import { type Agent, type AttemptEnd, recover, resume, runAttempt, start } from '../harness/index.ts'
+import {
+  type Agent,
+  type AttemptEnd,
+  type RunBindings,
+  recover,
+  resume,
+  runAttempt,
+  start,
+  withoutDeferral,
+} from '../harness/index.ts'
 import type { Delta } from '../models/index.ts'
 import {
   type Decision,
@@ -24,12 +33,16 @@ export interface RunnerOptions {
 }
 
 export interface DriveOptions {
-  deps?: unknown
+  bindings?: RunBindings | undefined
   signal?: AbortSignal
   onDelta?: (delta: Delta) => void
   onBegun?: () => void
   onWaiting?: (error: unknown) => void
 }
+
+/** The agent as a run with these bindings sees it. */
+const seenBy = ({ bindings }: DriveOptions, agent: Agent): Agent =>
+  bindings?.deferredToolsSupported === false ? withoutDeferral(agent) : agent
 
 /** Calls of the run that were dispatched and have no outcome. */
 export const openDispatches = (state: ThreadState) =>
@@ -45,13 +58,20 @@ export class Runner {
     this.#o = options
   }
 
-  /** Takes a requested run, in its turn. `before` adds events to the same commit (opening the thread, the request itself). */
-  start(stream: StreamKey, runId: string, agent: Agent, o: DriveOptions = {}, before = (p: Proposal) => p): Promise<AttemptEnd> {
+  /** Takes a requested run, in its turn. `before` and `after` add events to the same commit: opening the thread, the request itself; an end at once. */
+  start(
+    stream: StreamKey,
+    runId: string,
+    agent: Agent,
+    o: DriveOptions = {},
+    before = (p: Proposal) => p,
+    after = (p: Proposal) => p,
+  ): Promise<AttemptEnd> {
     return this.#drive(stream, runId, 1, agent, o, (proposal) => {
       const asked = before(proposal)
       const next = asked.state.requested[0]
       if (asked.state.run?.status === 'running' || next?.runId !== runId) return undefined
-      return start(asked, next, agent, this.#o.owner)
+      return after(start(asked, next, seenBy(o, agent), this.#o.owner))
     })
   }
 

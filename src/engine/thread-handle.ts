@@ -1,12 +1,13 @@
-import { reject, retryLater } from '../base/index.ts'
+import { type JsonValue, reject, retryLater } from '../base/index.ts'
 import { type StreamKey, type ThreadKey, threadStream } from '../events/index.ts'
-import type { Agent } from '../harness/index.ts'
+import { type Agent, fork, type Reconciliation, reconcile } from '../harness/index.ts'
 import type { RecordedEvent } from '../log/index.ts'
-import type { HarnessState } from '../messages/index.ts'
-import { harnessState, type Tail, type ThreadState, type ThreadStore } from '../projections/index.ts'
+import { HarnessState } from '../messages/index.ts'
+import { harnessState, Proposal, type Tail, type ThreadState, type ThreadStore } from '../projections/index.ts'
 import { cancelThread, cut, isUncut } from './cancel.ts'
-import { runResult } from './results.ts'
+import { resultOf } from './results.ts'
 import type { Runner } from './runner.ts'
+import { steerRun } from './steering.ts'
 import type { RunResult } from './types.ts'
 
 export interface ThreadHandleDeps {
@@ -15,6 +16,8 @@ export interface ThreadHandleDeps {
   runner: Runner
   agents: ReadonlyMap<string, Agent>
 }
+
+const FORKED = { kind: 'api', id: '', source: 'fork' }
 
 /** One thread: look at it, replay it, cancel what runs on it, recover what was left. */
 export class ThreadHandle {
@@ -56,6 +59,56 @@ export class ThreadHandle {
   }
 
   /**
+   * Input for the run that is going on, in whatever process; its next request carries it.
+   * @param o.id 1 to 256 characters; the same id is accepted once
+   * @throws ThreadlogError `thread_unknown`; of kind `RunError`: `run_not_active`, `input_invalid`
+   */
+  async steer(input: JsonValue, o: { id?: string } = {}): Promise<void> {
+    await this.#existing()
+    await steerRun(this.#d.store, this.stream, { input, id: o.id }, 'api')
+  }
+
+  /**
+   * A new thread of the same user that begins as this one was, now or at a version. Waits that are open here stay here: the fork decides by its
+   * own `toolRecovery` about the calls that they would have answered.
+   * @param o.thread id of the new thread; default: a new one
+   * @throws ThreadlogError `thread_unknown`, `thread_exists`, `thread_id_invalid`, `state_too_large`
+   */
+  async fork(o: { at?: number; thread?: string } = {}): Promise<ThreadHandle> {
+    const { store } = this.#d
+    const from = await this.#existing(o.at)
+    const thread = o.thread ?? store.ids.thread()
+    const handle = new ThreadHandle(this.#d, { ...this.key, thread })
+    const copied = HarnessState.parse({ ...harnessState(from).toJSON(), thread_id: thread })
+    const parent = { stream: this.stream, version: from.version, hash: from.hash }
+    await store.commit(handle.stream, (state) => {
+      const context = { stream: handle.stream, now: store.clock.now(), actor: FORKED, runId: null, attempt: null }
+      return { drafts: fork(Proposal.on(state, context), handle.key, copied, parent).drafts, context }
+    })
+    return handle
+  }
+
+  /**
+   * Says what became of a call whose outcome was unknown; the model reads it from the next request on.
+   * @param o.by who says so; recorded
+   * @throws ThreadlogError `thread_unknown`, `call_not_unknown`, `input_too_large`, `json_invalid`
+   */
+  async reconcile(
+    callId: string,
+    outcome: Reconciliation,
+    o: { by?: string; reason?: string; commandId?: string } = {},
+  ): Promise<void> {
+    await this.#existing()
+    const { store } = this.#d
+    const { by = '', reason = '', commandId = null } = o
+    await store.commit(this.stream, (state) => {
+      const actor = { kind: 'api', id: by, source: 'reconcile' }
+      const context = { stream: this.stream, now: store.clock.now(), actor, runId: null, attempt: null, commandId }
+      return { drafts: reconcile(Proposal.on(state, context), { callId, outcome, reason }).drafts, context }
+    })
+  }
+
+  /**
    * Takes up a run whose owner is gone, or tries a refused resume again.
    * @throws ThreadlogError `agent_unknown`, `owner_alive` (retry)
    */
@@ -70,6 +123,6 @@ export class ThreadHandle {
       throw retryLater('owner_alive', 'The owner of the run is alive.', { details: { owner: run.owner.id } })
     const end =
       run.status === 'running' ? await runner.recover(state, agent, 'asked for') : await runner.resume(this.stream, agent)
-    return end.is === 'ended' ? runResult(await store.load(this.stream), end.end) : undefined
+    return end.is === 'ended' ? resultOf(store, await store.load(this.stream), end.end) : undefined
   }
 }

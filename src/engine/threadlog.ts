@@ -33,15 +33,17 @@ import { type EdgeCodec, edgeCodec, type ThreadKey, threadStream } from '../even
 import { type Agent, open, request } from '../harness/index.ts'
 import { type LogBackend, openLog } from '../log/index.ts'
 import { Folds, indexProjectors, Proposal, Tail, ThreadStore } from '../projections/index.ts'
+import type { SettleAnswer } from './answer-waits.ts'
 import { hostWaits } from './continuations.ts'
 import { Engine, type ServeOptions } from './engine.ts'
 import { runInProcess } from './library.ts'
 import { waitLookup } from './lookups.ts'
+import { prepareRun } from './prepare-run.ts'
 import { RunHandleImpl } from './run-handle.ts'
-import { streamInProcess } from './run-stream.ts'
+import { RunStream } from './run-stream.ts'
 import { Runner } from './runner.ts'
 import { ThreadHandle } from './thread-handle.ts'
-import type { RunHandle, RunOptions, RunResult, RunStream, ThreadlogOptions, Wait } from './types.ts'
+import type { RunHandle, RunOptions, RunResult, ThreadlogOptions, Wait } from './types.ts'
 import { resultValidators, strict } from './validators.ts'
 import { followWaits, type WaitFilter } from './waits.ts'
 
@@ -123,18 +125,28 @@ export class Threadlog implements AsyncDisposable {
   }
 
   /** Runs an agent here and now (library mode). @throws ThreadlogError as {@link runInProcess} */
-  run(agent: Agent | string, o: RunOptions = {}): Promise<RunResult> {
+  async run(agent: Agent | string, o: RunOptions = {}): Promise<RunResult> {
     return runInProcess(this.#libraryDeps(), this.#agent(agent), o)
   }
 
   /** As {@link run}, telling text, calls and events as they come. Starts when it is iterated or its `result` awaited. */
   stream(agent: Agent | string, o: RunOptions = {}): RunStream {
-    return streamInProcess(this.#libraryDeps(), this.#tail, this.#agent(agent), o)
+    const deps = this.#libraryDeps()
+    return new RunStream(deps, this.#tail, prepareRun(deps, this.#agent(agent), o))
   }
 
   #libraryDeps() {
     this.#open()
-    return { store: this.store, runner: this.#library, application: this.application }
+    const settle: SettleAnswer = async (wait, answer) => {
+      const record = { provider: wait.provider, continuation_id: wait.id, ...answer }
+      const source = apiSource('deferred_resume', this.#ids.token())
+      return this.#settleRecord(record, {
+        actor: { kind: 'library', id: '', source: 'api' },
+        source,
+        authority: { allows: () => true },
+      })
+    }
+    return { store: this.store, runner: this.#library, application: this.application, settle }
   }
 
   /**

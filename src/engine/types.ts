@@ -1,7 +1,15 @@
-import type { Clock, Ids, JsonValue } from '../base/index.ts'
+import type { Clock, Ids, JsonObject, JsonValue } from '../base/index.ts'
 import type { SchemaSource, ThreadKey, ToolRecovery } from '../events/index.ts'
-import type { Agent } from '../harness/index.ts'
+import type {
+  Agent,
+  DeferredToolResume,
+  RunResult as HarnessResult,
+  RunBindings,
+  SafeFailure,
+  UsageLimits,
+} from '../harness/index.ts'
 import type { ContentStore, LogBackend } from '../log/index.ts'
+import type { HarnessState } from '../messages/index.ts'
 import type { Delta } from '../models/index.ts'
 
 export interface ThreadlogOptions {
@@ -29,6 +37,18 @@ export interface RunOptions {
   thread?: string
   /** The user's message: text, or content items of the message format. Absent: go on from what the thread holds. */
   input?: JsonValue
+  /** Makes the input when the run begins; not beside `input`. */
+  inputFactory?: () => JsonValue | Promise<JsonValue>
+  /**
+   * Where to go on from: a state exported here or by the original library. Its thread is imported if this log does not know it; else it must be
+   * what the thread is now (`thread_moved`).
+   */
+  previousState?: HarnessState | JsonObject | string
+  /** Answers to what a run waits for. On a thread of this log they complete its waits. */
+  deferredResume?: DeferredToolResume
+  usageLimits?: UsageLimits
+  /** Count the usage that the previous state tells of as this run's. */
+  resumeUsage?: boolean
   /** What happens to calls whose outcome is unknown. Default `declared`: those marked retryable run again. */
   toolRecovery?: ToolRecovery
   /** Default `throw`: a tool's exception ends the run and is thrown. `return`: the model is told the error's class name. */
@@ -36,13 +56,7 @@ export interface RunOptions {
   /** Aborting cancels the run. */
   signal?: AbortSignal
   /** Live things of this run; they never enter the log. */
-  bindings?: { deps?: unknown }
-}
-
-export interface RunFailure {
-  code: string
-  message: string
-  retryable: boolean
+  bindings?: RunBindings
 }
 
 /** Something only the outside can answer. */
@@ -63,18 +77,8 @@ export interface Wait {
   createdAt: number
 }
 
-/** How a run ended. `output` is set when completed, `failure` when failed, `waits` when suspended. */
-export interface RunResult {
-  status: 'completed' | 'suspended' | 'failed' | 'cancelled'
-  thread: ThreadKey
-  runId: string
-  invocationId: string
-  /** Version of the event that ended it. */
-  version: number
-  output: JsonValue
-  failure: RunFailure | null
-  waits: Wait[]
-}
+export type RunResult = HarnessResult<Wait>
+export type RunFailure = SafeFailure
 
 export interface RunHandle {
   runId: string
@@ -86,12 +90,10 @@ export interface RunHandle {
   result(o?: { signal?: AbortSignal }): Promise<RunResult>
 }
 
-export type RunStreamEvent =
+/** What a stream tells, in order. `sequence` counts from 0 without gaps. */
+export type RunStreamEvent = { readonly sequence: number } & (
+  | { type: 'lifecycle'; event: 'run_started' }
   | Delta
   | { type: 'event'; version: number; event: string; time: number }
   | { type: 'result'; result: RunResult }
-
-/** A live run: iterate it, or await `result`. */
-export interface RunStream extends AsyncIterable<RunStreamEvent> {
-  readonly result: Promise<RunResult>
-}
+)

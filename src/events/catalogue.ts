@@ -110,6 +110,8 @@ const shapes = {
     message: json,
     state: choice('RequestState', ['complete', 'interrupted']),
   },
+  /** Input for a run that is going on; the next request carries it. */
+  'input.accepted/1': { run_id: text, input_id: text, content: json },
   'model.requested/1': { step: count, model: text, settings_digest: hash },
   'model.responded/1': { step: count, message: json, usage: json, replaces_previous: flag },
   'model.failed/2': {
@@ -148,6 +150,15 @@ const shapes = {
     number: count,
     /** Why it is unknown: `interrupted`, `not-started`, `unmarked`, … */
     reason: optional(text),
+  },
+  /** What became of the latest call of that id that was settled as unknown; the model reads this from then on. */
+  'tool.reconciled/1': {
+    call_id: text,
+    settlement: choice('ReconciledSettlement', ['returned', 'failed']),
+    /** The tool-return part in wire form. */
+    part: json,
+    /** Who says so, and why. */
+    reason: text,
   },
 
   'continuation.suspended/1': {

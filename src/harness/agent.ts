@@ -1,6 +1,7 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider'
-import { type JsonObject, jsonDigest, reject } from '../base/index.ts'
+import { type JsonObject, type JsonValue, jsonDigest, reject } from '../base/index.ts'
 import { ANSWER_SCHEMA, HUMAN_PROVIDER, questionRequestSchema } from '../continuations/index.ts'
+import { COLD_START_IDLE_SECONDS } from './history/index.ts'
 import { jsonSchema, type Tool } from './tool.ts'
 
 /** An agent: trusted code, rebuilt by every process that runs it. Only its name and revision enter the log. */
@@ -12,15 +13,55 @@ export interface Agent {
   /** System prompt blocks, in order. */
   readonly system: readonly string[]
   readonly tools: ReadonlyMap<string, Tool>
+  /** What calls of a tool need, by its name: as the tool says, nothing, a person's yes, a reviewer's, or they are refused. */
+  readonly permissions: ReadonlyMap<string, Permission>
+  readonly reviewer?: Reviewer
+  readonly modelRetries: number
+  readonly modelRecovery?: ModelRecovery
+  /** Seconds since the latest response after which consumed results are shortened; undefined: never. */
+  readonly coldStartSeconds: number | undefined
+}
+
+export type Permission = 'allow' | 'ask' | 'review' | 'deny'
+
+/** A call about to run, as policies and reviewers see it. `approved`: a person has approved this very call. */
+export interface PolicyCall {
+  readonly tool: string
+  readonly identity: string
+  readonly args: JsonValue
+  readonly callId: string
+  readonly approved: boolean
+  readonly principal: unknown
+}
+export type PolicyDecision =
+  | 'allow'
+  | 'deny'
+  | 'approval_required'
+  | { readonly decision: 'allow' | 'deny' | 'approval_required'; readonly metadata?: JsonObject }
+/** Asked at each dispatch, never twice for one. Undefined: no opinion. An approval satisfies `approval_required`, never `deny`. */
+export type Policy = (call: PolicyCall) => PolicyDecision | undefined | Promise<PolicyDecision | undefined>
+export type Reviewer = Policy
+
+/** Goes on after a failed model request with what was received (state spec §5.3). */
+export interface ModelRecovery {
+  /** Failures in a row before the run fails. */
+  readonly maxAttempts: number
+  /** Milliseconds before the n-th further attempt, from 1. Default 1 to 30 s, doubling. */
+  readonly delayMs?: (attempt: number) => number
 }
 
 /** The built-in tool with which an agent asks its user (state spec §3.7). */
 export const QUESTION_TOOL = 'ask_user_question'
+const QUESTION_IDENTITY = `tool/a13n-user-interaction-tools/${QUESTION_TOOL}`
 
 /**
  * Declares an agent.
  * @param o.model any AI SDK `LanguageModelV4` (`provider('model-id')`)
  * @param o.questions adds `ask_user_question`
+ * @param o.permissions by tool name: `allow` runs it without asking, `ask` needs a person, `review` asks the reviewer, `deny` refuses
+ * @param o.modelRetries how often a request is sent again that failed before anything came of it, and may succeed later; default 2
+ * @param o.modelRecovery off by default
+ * @param o.coldStart long results are shortened once a thread has been idle for `idleSeconds` (default 3,600); `false`: never
  * @throws ThreadlogError `agent_invalid`, `tool_duplicate`
  */
 export function defineAgent(o: {
@@ -30,6 +71,11 @@ export function defineAgent(o: {
   system?: string | readonly string[]
   tools?: readonly Tool[]
   questions?: boolean
+  permissions?: Readonly<Record<string, Permission>>
+  reviewer?: Reviewer
+  modelRetries?: number
+  modelRecovery?: ModelRecovery
+  coldStart?: false | { idleSeconds: number }
 }): Agent {
   for (const field of ['name', 'revision'] as const)
     if (typeof o[field] !== 'string' || o[field].trim() === '')
@@ -46,7 +92,44 @@ export function defineAgent(o: {
   }
   checkSystem(o.system)
   const system = o.system === undefined ? [] : typeof o.system === 'string' ? [o.system] : [...o.system]
-  return { name: o.name, revision: o.revision, model: o.model, system, tools }
+  const coldStartSeconds = o.coldStart === false ? undefined : (o.coldStart?.idleSeconds ?? COLD_START_IDLE_SECONDS)
+  return {
+    ...{ name: o.name, revision: o.revision, model: o.model, system, tools, coldStartSeconds },
+    permissions: permissionsOf(o.permissions ?? {}),
+    ...(o.reviewer === undefined ? {} : { reviewer: o.reviewer }),
+    modelRetries: checkedRetries(o.modelRetries),
+    ...(o.modelRecovery === undefined ? {} : { modelRecovery: checkedRecovery(o.modelRecovery) }),
+  }
+}
+
+const PERMISSIONS: readonly Permission[] = ['allow', 'ask', 'review', 'deny']
+
+function permissionsOf(given: Readonly<Record<string, Permission>>): ReadonlyMap<string, Permission> {
+  for (const [tool, permission] of Object.entries(given))
+    if (!PERMISSIONS.includes(permission))
+      throw reject('agent_invalid', 'There is no such permission.', {
+        path: `permissions.${tool}`,
+        expected: PERMISSIONS.join(', '),
+      })
+  return new Map(Object.entries(given))
+}
+
+const MODEL_RETRIES = 2
+
+function checkedRetries(retries = MODEL_RETRIES): number {
+  if (Number.isSafeInteger(retries) && retries >= 0) return retries
+  throw reject('agent_invalid', 'The number of retries is not usable.', {
+    path: 'modelRetries',
+    expected: 'a whole number from 0',
+  })
+}
+
+function checkedRecovery(recovery: ModelRecovery): ModelRecovery {
+  if (Number.isSafeInteger(recovery.maxAttempts) && recovery.maxAttempts > 0) return recovery
+  throw reject('agent_invalid', 'The model recovery is not usable.', {
+    path: 'modelRecovery.maxAttempts',
+    expected: 'a whole number above 0',
+  })
 }
 
 const MAX_SYSTEM_BYTES = 65_536 - 8_192
@@ -62,7 +145,15 @@ function checkSystem(system: string | readonly string[] | undefined): void {
 }
 
 /** Stable identity of a tool: what a deferred request is compared by (settled list A5). */
-export const toolIdentity = (tool: Tool): string => `tool/${tool.kind === 'external' ? 'client' : 'local'}/${tool.name}`
+export const toolIdentity = (tool: Tool): string =>
+  tool.identity ?? `tool/${tool.kind === 'external' ? 'client' : 'local'}/${tool.name}`
+
+/** The agent as a run sees it that cannot wait for anybody: without the tools that always do (state spec §3.1). */
+export function withoutDeferral(agent: Agent): Agent {
+  const offered = ([name, tool]: [string, Tool]) =>
+    tool.kind === 'local' && !(tool.asksAlways && agent.permissions.get(name) !== 'allow')
+  return { ...agent, tools: new Map([...agent.tools].filter(offered)) }
+}
 
 /** Digest of what an approver is shown: the tool, its arguments and its definition. */
 export const proposalDigest = (tool: Tool, args: JsonObject): string =>
@@ -74,6 +165,7 @@ export const proposalDigest = (tool: Tool, args: JsonObject): string =>
 
 const questionTool: Tool = {
   kind: 'external',
+  identity: QUESTION_IDENTITY,
   name: QUESTION_TOOL,
   description: 'Ask the user one to four questions, each with two to four options. Free text is always a possible answer.',
   inputSchema: jsonSchema(questionRequestSchema, 'input'),

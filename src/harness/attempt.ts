@@ -1,6 +1,6 @@
-import { eitherSignal, isThreadlogError, type JsonValue, Payload, whenAborted } from '../base/index.ts'
-import { type Actor, COMMIT_LIMITS, type EventDraft, type Owner, type StreamKey } from '../events/index.ts'
-import { isoTimestamp, type ResponseMessage, toolCalls } from '../messages/index.ts'
+import { eitherSignal, isThreadlogError, whenAborted } from '../base/index.ts'
+import type { Actor, EventDraft, Owner, StreamKey } from '../events/index.ts'
+import { isoTimestamp } from '../messages/index.ts'
 import { type Delta, type ModelOutcome, streamResponse } from '../models/index.ts'
 import {
   type DecisionContext,
@@ -11,13 +11,26 @@ import {
   type ThreadState,
   type ThreadStore,
 } from '../projections/index.ts'
-import type { Agent } from './agent.ts'
-import { recordedOptions } from './begin.ts'
-import { PAYLOAD_LIMIT, settle, settleUnknown } from './drafts.ts'
-import { type Executed, execute } from './execute.ts'
+import { type Agent, type ModelRecovery, type Policy, withoutDeferral } from './agent.ts'
+import { execute } from './execute.ts'
+import type { Executed, Start } from './executed.ts'
 import { giveUp, isHopeless } from './give-up.ts'
-import { advance, cancel, fail, NO_SETTINGS, type Plan } from './plan.ts'
-import type { PlanEnvironment, Start } from './plan-calls.ts'
+import { asShown } from './history/index.ts'
+import {
+  continued,
+  type Failed,
+  failedEvent,
+  limited,
+  modelFailed,
+  type Outcome,
+  RECOVERY_DELAY_MS,
+  responded,
+} from './model-outcomes.ts'
+import { advance, cancel, NO_SETTINGS, type Plan } from './plan.ts'
+import type { PlanEnvironment } from './plan-calls.ts'
+import { INTERRUPTED_BEFORE_RESULT } from './prepare.ts'
+import { fitting, record } from './record-calls.ts'
+import type { StateStore } from './state-store.ts'
 
 export interface AttemptOptions {
   store: ThreadStore
@@ -28,8 +41,8 @@ export interface AttemptOptions {
   stream: StreamKey
   runId: string
   attempt: number
-  /** What tools get as `deps`; never in the log. */
-  deps?: unknown
+  /** What the caller bound to this run; never in the log. */
+  bindings?: RunBindings | undefined
   /** Aborting stops the attempt after what is in flight has settled; the run stays for whoever recovers it. */
   signal?: AbortSignal
   onDelta?: (delta: Delta) => void
@@ -37,6 +50,20 @@ export interface AttemptOptions {
   onBegun?: () => void
   /** Given: once the run has begun, a log that is locked or full is waited for, and this is told. Absent: it ends the attempt. */
   onWaiting?: (error: unknown) => void
+}
+
+/** Live things of one run. */
+export interface RunBindings {
+  /** What tools get as `deps`. */
+  deps?: unknown
+  /** For whom the run acts: shown to policies and reviewers. */
+  principal?: unknown
+  /** Asked before each call of a tool. */
+  policy?: Policy
+  /** False: nobody will answer; tools that always wait are not offered, others are denied. Default true. */
+  deferredToolsSupported?: boolean
+  /** Where large content of states is kept. */
+  stateStore?: StateStore
 }
 
 /** How an attempt ended: with its run, without having begun, overtaken by another attempt, or stopped with this process. */
@@ -48,15 +75,12 @@ export type AttemptEnd =
 
 /** Milliseconds after its event in which an effect may still start (R20). */
 export const START_BY_MS = 5_000
-const MODEL_RETRIES = 2
 /** A provider that asks for a longer pause, in milliseconds, ends the run as retryable instead of holding it. */
 const LONGEST_PAUSE_MS = 60_000
 const BACKOFF_MS = 500
 const DRAIN_MS = 5_000
 /** Milliseconds between two tries of a log that takes nothing, after it has refused by itself. */
 const WAIT_MS = 250
-/** Calls of one response: suspended, resumed or given up, each is two events of one commit. */
-const MAX_CALLS = 200
 
 /**
  * The only loop that runs agents (design §7): begins, resumes or recovers a run with `begin`, then acts until the run has ended.
@@ -73,6 +97,8 @@ class Attempt {
   readonly #inFlight = new Map<string, Promise<void>>()
   readonly #finished: { start: Start; executed: Executed }[] = []
   readonly #missed = new Set<string>()
+  readonly #deferrals = new Map<string, Extract<Executed, { is: 'deferred' }>>()
+  readonly #agent: Agent
   /** Aborts model and tools: cancelled, superseded, or drained. */
   readonly #cut = new AbortController()
   /** Follows the caller's signal; its listeners go with this attempt. */
@@ -84,6 +110,7 @@ class Attempt {
 
   constructor(options: AttemptOptions) {
     this.#o = options
+    this.#agent = options.bindings?.deferredToolsSupported === false ? withoutDeferral(options.agent) : options.agent
   }
 
   async run(begin: (proposal: Proposal) => Proposal | undefined): Promise<AttemptEnd> {
@@ -202,7 +229,8 @@ class Attempt {
 
   #environment(ids: Map<number, string>): PlanEnvironment {
     return {
-      agent: this.#o.agent,
+      agent: this.#agent,
+      deferrals: this.#deferrals,
       inFlight: new Set(this.#inFlight.keys()),
       missed: this.#missed,
       continuationId: (index) => ids.get(index) ?? (ids.set(index, this.#o.store.ids.continuation()).get(index) as string),
@@ -212,8 +240,10 @@ class Attempt {
 
   #begin(start: Start, sentAt: number): void {
     this.#missed.delete(start.callId)
-    const { store, deps } = this.#o
-    const execution = { start, clock: store.clock, sentAt, startByMs: START_BY_MS, signal: this.#cut.signal, deps }
+    const { store, bindings = {} } = this.#o
+    const { deps, principal, policy, deferredToolsSupported: deferral = true } = bindings
+    const about = { start, agent: this.#agent, clock: store.clock, sentAt, startByMs: START_BY_MS, signal: this.#cut.signal }
+    const execution = { ...about, deps, principal, policy, deferral }
     const done = execute(execution).then((executed) => {
       this.#finished.push({ start, executed })
     })
@@ -232,6 +262,7 @@ class Attempt {
     for (const { start, executed } of finished) {
       this.#inFlight.delete(start.callId)
       if (executed.is === 'missed') this.#missed.add(start.callId)
+      if (executed.is === 'deferred') this.#deferrals.set(start.callId, executed)
     }
     const next = await this.#commit((proposal) => record(proposal, finished))
     const threw = finished.find(({ executed }) => executed.is === 'threw')
@@ -257,16 +288,32 @@ class Attempt {
       return this.#commit((proposal) => (outcome.partial ? proposal.add(responded(proposal, outcome.partial)) : proposal))
     }
     const failures = state.run?.modelFailures ?? 0
+    const { modelRecovery } = this.#agent
+    if (modelRecovery) return this.#recoverModel(outcome, modelRecovery)
     const worthwhile = outcome.retryable && !outcome.partial && (outcome.retryAfterMs ?? 0) <= LONGEST_PAUSE_MS
-    if (worthwhile && failures < MODEL_RETRIES) return this.#retryModel(outcome, failures)
+    if (worthwhile && failures < this.#agent.modelRetries) return this.#retryModel(outcome, failures)
     return this.#commit((proposal) => modelFailed(proposal, outcome))
   }
 
+  /** Goes on after a failed request with what was received of it, as long as the budget lasts (state spec §5.3). */
+  async #recoverModel(outcome: Failed, { maxAttempts, delayMs = RECOVERY_DELAY_MS }: ModelRecovery): Promise<Next> {
+    const attempt = (this.#modelAttempts += 1)
+    if (attempt >= maxAttempts) return this.#commit((proposal) => modelFailed(proposal, outcome, 'model_recovery_exhausted'))
+    const next = await this.#commit((proposal) => continued(proposal, outcome))
+    if (next === 'model') await this.#o.store.clock.sleep(delayMs(attempt), this.#either)
+    return next
+  }
+  #modelAttempts = 0
+
   #request(state: ThreadState): Promise<ModelOutcome> {
-    const { agent, store, runId, onDelta } = this.#o
+    const { store, runId, onDelta } = this.#o
+    const agent = this.#agent
     return streamResponse({
       model: agent.model,
-      messages: messageHistory(state),
+      messages: asShown(messageHistory(state), {
+        content: INTERRUPTED_BEFORE_RESULT,
+        timestamp: isoTimestamp(store.clock.now()),
+      }),
       tools: [...agent.tools.values()].map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
       signal: this.#either,
       now: () => isoTimestamp(store.clock.now()),
@@ -286,89 +333,4 @@ class Attempt {
     if (next === 'model') await store.clock.sleep(outcome.retryAfterMs ?? BACKOFF_MS * 2 ** failures, this.#either)
     return next
   }
-}
-
-/** How many outcomes one commit can hold, at least one. */
-function fitting(finished: readonly { executed: Executed }[]): number {
-  let bytes = 0
-  const end = finished.findIndex(
-    ({ executed }) => (bytes += executed.is === 'returned' ? executed.bytes : 0) > COMMIT_LIMITS.bytes / 2,
-  )
-  return end < 0 ? finished.length : Math.max(1, end)
-}
-
-type Failed = Omit<Extract<ModelOutcome, { kind: 'failed' }>, 'code' | 'partial'> & { code: string; partial?: Payload }
-type Outcome = { kind: 'response'; message: Payload; usage: Payload } | Failed | { kind: 'cancelled'; partial?: Payload }
-
-/** A response above the payload limit, or with more calls than a commit can settle, cannot be stored (R17): it is a failed request. */
-function limited(outcome: ModelOutcome): Outcome {
-  if (outcome.kind !== 'response') {
-    const { partial, ...rest } = outcome
-    const kept = partial && storable(partial)
-    return kept ? { ...rest, partial: kept } : rest
-  }
-  const message = storable(outcome.message)
-  if (message) return { kind: 'response', message, usage: Payload.of(outcome.usage as unknown as JsonValue) }
-  return { kind: 'failed', code: 'response_too_large', retryable: false, details: { error_type: 'ResponseTooLarge' } }
-}
-
-function storable(message: ResponseMessage): Payload | undefined {
-  if (toolCalls(message).length > MAX_CALLS) return undefined
-  const payload = Payload.of(message as unknown as JsonValue)
-  return payload.bytes.byteLength <= PAYLOAD_LIMIT ? payload : undefined
-}
-
-const NO_USAGE = Payload.of({})
-
-const responded = (proposal: Proposal, message: Payload, usage = NO_USAGE): EventDraft => ({
-  type: 'model.responded/1',
-  data: { step: proposal.state.run?.step ?? 0, message, usage, replaces_previous: false },
-})
-
-const failedEvent = (proposal: Proposal, outcome: Failed): EventDraft => ({
-  type: 'model.failed/2',
-  data: {
-    step: proposal.state.run?.step ?? 0,
-    code: outcome.code,
-    retryable: outcome.retryable,
-    error_type: outcome.details.error_type,
-    status: outcome.details.status ?? null,
-    retry_after_ms: outcome.retryAfterMs ?? null,
-  },
-})
-
-function modelFailed(proposal: Proposal, outcome: Failed): Proposal {
-  let next = proposal.add(failedEvent(proposal, outcome))
-  if (outcome.partial) next = next.add(responded(next, outcome.partial))
-  const message = `The model request failed (${outcome.code}).`
-  return fail(next, {
-    code: 'agent_run_failed',
-    message,
-    retryable: outcome.retryable,
-    details: { ...outcome.details, cause: outcome.code },
-  })
-}
-
-/** The settlements of finished calls; a throw ends the run when its options say so. */
-function record(proposal: Proposal, finished: readonly { start: Start; executed: Executed }[]): Proposal {
-  let threw: { start: Start; errorName: string } | undefined
-  const strict = recordedOptions(proposal.state.run?.options).toolErrors === 'throw'
-  for (const { start, executed } of finished) {
-    const { context, state } = proposal
-    const known = state.batch?.calls.get(start.callId)
-    const common = { callId: start.callId, toolName: start.tool.name, number: start.number }
-    if (executed.is === 'missed' || known?.settled) continue
-    if (executed.is !== 'threw')
-      proposal = proposal.add(settle(context, { ...common, settlement: executed.is, content: executed.content }))
-    else if (strict) {
-      threw = { start, errorName: executed.errorName }
-      proposal = proposal.add(settleUnknown(context, start.callId, start.tool.name, known, 'threw'))
-    } else {
-      const content = { error: { code: 'tool_threw', type: executed.errorName, retryable: false } }
-      proposal = proposal.add(settle(context, { ...common, settlement: 'failed', content }))
-    }
-  }
-  if (!threw) return proposal
-  const details = { tool: threw.start.tool.name, call_id: threw.start.callId, error_type: threw.errorName }
-  return fail(proposal, { code: 'tool_threw', message: 'A tool threw an exception.', details })
 }

@@ -1,24 +1,22 @@
 import { isThreadlogError, type JsonObject, type JsonValue, Payload, reject, toJson } from '../base/index.ts'
-import type { EventDraft, Owner, ThreadKey, ToolRecovery } from '../events/index.ts'
-import { checkThreadId, isoTimestamp, type RequestMessage, systemPromptPart } from '../messages/index.ts'
-import {
-  findWait,
-  messageOf,
-  type Proposal,
-  type RequestedRun,
-  type RunState,
-  threadStatus,
-  type Wait,
-} from '../projections/index.ts'
+import { COMMIT_LIMITS, type EventDraft, type Owner, type StreamKey, type ThreadKey, type ToolRecovery } from '../events/index.ts'
+import { checkThreadId, type HarnessState } from '../messages/index.ts'
+import { findWait, type Proposal, type RequestedRun, type RunState, threadStatus, type Wait } from '../projections/index.ts'
 import { type Agent, proposalDigest, toolIdentity } from './agent.ts'
+import { callerAnswers, callerMismatch } from './caller-answers.ts'
+import type { DeferredToolResume } from './deferred/index.ts'
 import { PAYLOAD_LIMIT, userPart } from './drafts.ts'
-import { abandonWaits } from './plan.ts'
+import { abandonWaits, CARRIED, pendingInput } from './plan.ts'
+import { prepareHistory, reconcileSystemPrompt } from './prepare.ts'
+import { childRefs } from './state-store.ts'
+import type { UsageLimits } from './usage-limits.ts'
 
 /** Options of a run that are recorded: a recovery in another process must know them. */
 export interface RunRecordOptions {
   toolRecovery: ToolRecovery
   /** `'throw'`: a tool's exception ends the run. `'return'`: the model is told the error's class name. */
   toolErrors: 'throw' | 'return'
+  usageLimits?: UsageLimits
 }
 
 export interface RunRequest {
@@ -28,10 +26,16 @@ export interface RunRequest {
   input: JsonValue | null
   options: RunRecordOptions
   commandId: string | null
+  /** What the caller answers to calls that no wait of this log stands for. */
+  answers?: DeferredToolResume | undefined
 }
 
-/** Opens the thread if it is new. @throws ThreadlogError `thread_id_invalid`, `stream_kind_mismatch` */
-export function open(proposal: Proposal, key: ThreadKey): Proposal {
+/**
+ * Opens the thread if it is new.
+ * @param imported a state from elsewhere that the thread begins with
+ * @throws ThreadlogError `thread_id_invalid`, `stream_kind_mismatch`, `state_too_large`
+ */
+export function open(proposal: Proposal, key: ThreadKey, imported?: HarnessState): Proposal {
   const identity = proposal.state.identity
   if (identity) {
     if (identity.kind === 'harness') return proposal
@@ -45,10 +49,57 @@ export function open(proposal: Proposal, key: ThreadKey): Proposal {
       user_id: key.user,
       thread_id: key.thread,
       kind: 'harness',
-      origin: { kind: 'new', state: null, parent: null },
+      origin: { kind: imported ? 'imported' : 'new', state: imported ? importable(imported) : null, parent: null },
     },
   })
 }
+
+/** Where a fork comes from: a position of another thread. */
+export interface Parent {
+  stream: StreamKey
+  version: number
+  hash: string
+}
+
+/**
+ * Opens a thread as a copy of another one as it was; waits that were open there stay there.
+ * @throws ThreadlogError `thread_exists`, `thread_id_invalid`, `state_too_large`
+ */
+export function fork(proposal: Proposal, key: ThreadKey, copied: HarnessState, parent: Parent): Proposal {
+  if (proposal.state.identity)
+    throw reject('thread_exists', 'There is a thread of that id.', { path: 'thread', expected: 'an id that is not taken' })
+  checkThreadId(key.thread)
+  return proposal.add({
+    type: 'thread.opened/1',
+    data: {
+      application_id: key.application,
+      user_id: key.user,
+      thread_id: key.thread,
+      kind: 'harness',
+      origin: { kind: 'forked', state: importable(copied), parent },
+    },
+  })
+}
+
+/** Environments are left behind: they are what somebody else observed (state spec §1.3). References are made anew by each export. */
+function importable(state: HarnessState): Payload {
+  const payload = Payload.of({
+    ...state.toJSON(),
+    refs: childRefs(state.toJSON()) as unknown as JsonValue,
+    environment_states: {},
+  })
+  const bytes = payload.bytes.byteLength
+  if (bytes <= STATE_LIMIT) return payload
+  throw reject('state_too_large', 'The state is too large to be imported.', {
+    path: 'previousState',
+    expected: `at most ${STATE_LIMIT} bytes of JSON`,
+    details: { bytes, limit: STATE_LIMIT },
+    hint: 'Export it with a store for its content.',
+  })
+}
+
+/** An imported state stands in one event, beside little else. */
+const STATE_LIMIT = COMMIT_LIMITS.bytes - 65_536
 
 /** Records that a run is wanted. The same command id asks once. @throws ThreadlogError `input_too_large` */
 export function request(proposal: Proposal, r: RunRequest): Proposal {
@@ -61,10 +112,15 @@ export function request(proposal: Proposal, r: RunRequest): Proposal {
       expected: `at most ${PAYLOAD_LIMIT - 4096} bytes of JSON`,
       details: { bytes: input.bytes.byteLength, limit: PAYLOAD_LIMIT - 4096 },
     })
-  const options = Payload.of({ tool_recovery: r.options.toolRecovery, tool_errors: r.options.toolErrors })
+  const { toolRecovery: tool_recovery, toolErrors: tool_errors, usageLimits } = r.options
+  const options = Payload.of({
+    ...{ tool_recovery, tool_errors },
+    ...(usageLimits === undefined ? {} : { usage_limits: { ...usageLimits } }),
+  })
+  const answers = r.answers === undefined ? null : Payload.of(r.answers.toJSON())
   return proposal.add({
     type: 'run.requested/1',
-    data: { run_id: r.runId, agent: r.agent, input, answers: null, options, command_id: r.commandId },
+    data: { run_id: r.runId, agent: r.agent, input, answers, options, command_id: r.commandId },
   })
 }
 
@@ -112,17 +168,25 @@ export function recordedOptions(payload: Payload | undefined): RunRecordOptions 
 
 /** Begins a requested run on an idle or suspended thread; a suspension is given up first: its waits, then its invocation. */
 export function start(proposal: Proposal, requested: RequestedRun, agent: Agent, owner: Owner): Proposal {
-  const begun = supersede(proposal.for(requested.runId, 1)).add(
+  let begun = supersede(proposal.for(requested.runId, 1)).add(
     startedEvent({
       runId: requested.runId,
       invocationId: requested.runId,
       agent,
       owner,
       toolRecovery: recordedOptions(requested.options).toolRecovery,
-      trigger: { kind: 'input', continuation_ids: [] },
+      trigger: { kind: requested.answers ? 'recovery' : 'input', continuation_ids: [] },
     }),
   )
-  return reconcileSystemPrompt(begun, agent)
+  for (const [i, content] of pendingInput(proposal.state.run).entries()) {
+    const input_id = `${CARRIED}${proposal.state.run?.runId} ${i}`
+    begun = begun.add({ type: 'input.accepted/1', data: { run_id: requested.runId, input_id, content } })
+  }
+  const answers = callerAnswers(begun.state.run)
+  const details = answers && callerMismatch(answers, agent)
+  if (!details) return prepareHistory(begun, agent)
+  const failure = { ...SURFACE_MISMATCH, retryable: false }
+  return begun.add({ type: 'run.failed/1', data: { run_id: requested.runId, failure, details: Payload.of(details) } })
 }
 
 function startedEvent(s: {
@@ -174,7 +238,7 @@ const resumedEvent = (run: RunState, runId: string, agent: Agent, owner: Owner):
     trigger: { kind: 'batch', continuation_ids: [...run.waitIds] },
   })
 
-const SURFACE_MISMATCH = {
+export const SURFACE_MISMATCH = {
   code: 'deferred_surface_mismatch',
   message: 'The agent no longer offers a tool that the suspended run waits for, or no longer as it was approved.',
 }
@@ -212,30 +276,3 @@ export function recover(proposal: Proposal, owner: Owner, why: string): Proposal
   const attempt = run.attempt + 1
   return proposal.for(run.runId, attempt).add({ type: 'run.recovered/1', data: { run_id: run.runId, attempt, owner, why } })
 }
-
-/** Puts the agent's current system prompt at the front of a history that carries another one (state spec §2.7 step 6). */
-function reconcileSystemPrompt(proposal: Proposal, agent: Agent): Proposal {
-  const { history } = proposal.state
-  let first = 0
-  while (first < history.length && history.at(first)?.role !== 'request') first++
-  const entry = history.at(first)
-  if (!entry || carries(messageOf(entry) as RequestMessage, agent.system)) return proposal
-  const replace: JsonObject = {}
-  for (const [index, other] of [...history].entries()) {
-    if (other.role !== 'request') continue
-    const message = messageOf(other) as RequestMessage
-    const kept: RequestMessage['parts'] = message.parts.filter((part) => part.part_kind !== 'system-prompt')
-    const parts = index === first ? [...systemPrompt(agent, proposal.context.now), ...kept] : kept
-    if (index === first || kept.length !== message.parts.length)
-      replace[String(index)] = { ...message, parts } as unknown as JsonValue
-  }
-  return proposal.add({ type: 'history.revised/1', data: { why: 'system_prompt', patch: Payload.of({ replace }) } })
-}
-
-function carries(message: RequestMessage, system: readonly string[]): boolean {
-  const found = message.parts.flatMap((part) => (part.part_kind === 'system-prompt' ? [part.content] : []))
-  return found.length === system.length && found.every((content, i) => content === system[i])
-}
-
-const systemPrompt = (agent: Agent, now: number) =>
-  agent.system.map((content) => systemPromptPart({ content, timestamp: isoTimestamp(now) }))

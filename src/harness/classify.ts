@@ -13,14 +13,24 @@ import type { Tool, ToolIssue, Validated } from './tool.ts'
 
 /** What the current surface says about a call, before anything is run. */
 export type Classified =
-  | { do: 'dispatch'; tool: Tool; args: JsonValue; approved: boolean }
-  | { do: 'defer'; tool: Tool; args: JsonObject; kind: 'external' | 'approval' | 'question'; provider: string; schemaId: string }
+  | { do: 'dispatch'; tool: Tool; args: JsonValue; approved: boolean; metadata?: JsonObject }
+  | ({ do: 'defer'; tool: Tool; args: JsonObject; metadata?: JsonObject } & Waiting)
   | { do: 'retry'; cause: ToolRetry['cause']; content: string }
   | { do: 'fail'; content: string }
+
+interface Waiting {
+  kind: 'external' | 'approval' | 'question'
+  provider: string
+  schemaId: string
+}
+/** How an approval is waited for. */
+export const APPROVAL_WAIT = { kind: 'approval', provider: HUMAN_PROVIDER, schemaId: APPROVAL_SCHEMA } as const
 
 /** A granted approval: the overrides, if any, replace the arguments and are validated like them. */
 export interface Approval {
   overrideArgs: JsonObject | undefined
+  /** What came with it. */
+  metadata?: JsonObject
 }
 
 /** Decides what to do with a call of the model. Pure, given the agent. */
@@ -34,10 +44,20 @@ export function classify(agent: Agent, call: ToolCallPart, approval?: Approval):
   if ('failure' in checked) return { do: 'fail', content: checked.failure }
   const { validated, asks } = checked
   if (!validated.ok) return { do: 'retry', cause: 'validation_error', content: invalidArguments(validated.issues) }
-  if (asks)
-    return { do: 'defer', tool, args: parsed.value, kind: 'approval', provider: HUMAN_PROVIDER, schemaId: APPROVAL_SCHEMA }
-  return { do: 'dispatch', tool, args: validated.value, approved: approval !== undefined }
+  const permission = agent.permissions.get(tool.name)
+  if (permission === 'deny') return { do: 'fail', content: PERMISSION_DENIED }
+  if (permission === 'ask' && approval === undefined)
+    return { do: 'defer', tool, args: parsed.value, metadata: PERMISSION_METADATA, ...APPROVAL_WAIT }
+  if (asks && permission !== 'allow') return { do: 'defer', tool, args: parsed.value, ...APPROVAL_WAIT }
+  const metadata = approval?.metadata
+  return { do: 'dispatch', tool, args: validated.value, approved: approval !== undefined, ...(metadata && { metadata }) }
 }
+
+/** What the model reads of a call that a permission refuses. */
+export const PERMISSION_DENIED = 'The call is not permitted. It was not run.'
+/** What a person is told of a call that a permission makes them decide. */
+export const PERMISSION_REASON = 'Calls of this tool need a permission.'
+const PERMISSION_METADATA: JsonObject = { reason: PERMISSION_REASON }
 
 /** The tool's own code about its arguments. What it throws is its fault, not the model's and not the run's: the call fails. */
 function check(tool: Tool, args: JsonObject, approved: boolean): { validated: Validated; asks: boolean } | { failure: string } {

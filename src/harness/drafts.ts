@@ -43,6 +43,7 @@ export interface Settling {
   number?: number
   reason?: string
   retry?: ToolRetry
+  metadata?: JsonValue
 }
 
 /** `tool.settled` with its exact tool-return part. */
@@ -54,6 +55,7 @@ export function settle(context: DecisionContext, s: Settling): EventDraft {
     timestamp: isoTimestamp(context.now),
     outcome: OUTCOMES[s.settlement],
     ...(s.retry ? { retry: s.retry } : {}),
+    ...(s.metadata === undefined ? {} : { metadata: s.metadata }),
   })
   return {
     type: 'tool.settled/1',
@@ -97,6 +99,8 @@ export interface Composing {
   /** Further parts, in wire form. */
   parts?: readonly JsonValue[]
   state?: 'complete' | 'interrupted'
+  /** Null: it was not sent to a model when it was made. */
+  timestamp?: null
   threadId: string
 }
 
@@ -105,7 +109,7 @@ export function compose(context: DecisionContext, c: Composing): EventDraft {
   const state = c.state ?? 'complete'
   const message = requestMessage({
     parts: [],
-    timestamp: isoTimestamp(context.now),
+    timestamp: c.timestamp === null ? null : isoTimestamp(context.now),
     run_id: context.runId,
     conversation_id: c.threadId,
     state,

@@ -1,29 +1,35 @@
-import { type Clock, isThreadlogError, type JsonValue, MAX_TIMER_MS, Payload, toJson } from '../base/index.ts'
+import { type Clock, isJsonObject, isThreadlogError, type JsonObject, MAX_TIMER_MS, Payload, toJson } from '../base/index.ts'
 import { INLINE_PAYLOAD } from '../events/index.ts'
+import { type Agent, type Policy, type PolicyDecision, toolIdentity } from './agent.ts'
+import { lowered, type Outcome, outcomeOf } from './deferred/index.ts'
 import { PAYLOAD_LIMIT } from './drafts.ts'
 import { errorName } from './error-name.ts'
-import type { Start } from './plan-calls.ts'
-
-/** What became of one dispatched call. */
-export type Executed =
-  /** `bytes` is what its event takes of a commit. */
-  | { is: 'returned'; content: JsonValue; bytes: number }
-  | { is: 'failed'; content: JsonValue }
-  /** It never began: the permission to start had run out (R20). */
-  | { is: 'missed' }
-  | { is: 'threw'; error: unknown; errorName: string }
+import type { Executed, Start } from './executed.ts'
 
 export interface Execution {
   start: Start
+  agent: Agent
   clock: Clock
   /** Monotonic milliseconds before the dispatch was sent, and how long after it the effect may start. */
   sentAt: number
   startByMs: number
   signal: AbortSignal
   deps: unknown
+  principal: unknown
+  policy: Policy | undefined
+  /** False: what would wait is denied. */
+  deferral: boolean
 }
 
-/** Runs one tool body. Never rejects: whatever the body does becomes an outcome. */
+/** What the model reads of a call that a policy refuses, and a person of one that it makes them decide. */
+export const POLICY_DENIED = 'A policy refuses the call. It was not run.'
+export const POLICY_REASON = 'A policy asks for a decision about this call.'
+/** What the model reads of a call that would have to wait in a run that cannot. */
+export const DEFERRAL_UNAVAILABLE = 'The call needs an answer from outside, and this run cannot wait for one.'
+/** Metadata of a request for approval: what the policy said. */
+export const INVOCATION_POLICY = 'a13n.harness.invocation-policy'
+
+/** Asks the policy, then runs one tool body. Never rejects: whatever they do becomes an outcome. */
 export async function execute(e: Execution): Promise<Executed> {
   const { tool, args, key: idempotencyKey, callId, approved } = e.start
   const timeout = new AbortController()
@@ -31,18 +37,46 @@ export async function execute(e: Execution): Promise<Executed> {
     tool.timeoutMs === undefined ? undefined : setTimeout(() => timeout.abort(), Math.min(tool.timeoutMs, MAX_TIMER_MS))
   const signal = AbortSignal.any([e.signal, timeout.signal])
   try {
+    const refused = await policyRefusal(e)
+    if (refused) return refused
     if (e.clock.monotonic() - e.sentAt > e.startByMs) return { is: 'missed' }
-    const body = tool.execute?.(args, { idempotencyKey, callId, signal, deps: e.deps, approved })
+    const metadata = structuredClone(e.start.metadata ?? {})
+    const body = tool.execute?.(args, { idempotencyKey, callId, signal, deps: e.deps, approved, metadata })
     const value = await (timer === undefined ? body : Promise.race([body, aborted(timeout.signal)]))
     if (value === TIMED_OUT) return failed('tool_timeout', false)
-    return returned(value)
+    return settled(value, e)
   } catch (error) {
     if (timeout.signal.aborted) return failed('tool_timeout', false)
-    return { is: 'threw', error, errorName: errorName(error) }
+    const outcome = outcomeOf(error)
+    return outcome ? ofOutcome(outcome, e) : { is: 'threw', error, errorName: errorName(error) }
   } finally {
     clearTimeout(timer)
   }
 }
+
+/** Policy and reviewer, asked once for this dispatch; undefined when the call may run. */
+async function policyRefusal(e: Execution): Promise<Executed | undefined> {
+  const { tool, args, callId, approved } = e.start
+  const reviewed = e.agent.permissions.get(tool.name) === 'review'
+  if (!e.policy && !reviewed) return undefined
+  const call = { tool: tool.name, identity: toolIdentity(tool), args, callId, approved, principal: e.principal }
+  for (const ask of [e.policy, reviewed ? (e.agent.reviewer ?? (() => 'approval_required' as const)) : undefined]) {
+    const decision = ask && (await ask(call))
+    const refusal = decision && ruled(decision, e)
+    if (refusal) return refusal
+  }
+  return undefined
+}
+
+function ruled(given: PolicyDecision, e: Execution): Executed | undefined {
+  const { decision, metadata = {} } = typeof given === 'string' ? { decision: given } : given
+  if (decision === 'deny') return { is: 'failed', content: POLICY_DENIED }
+  if (decision !== 'approval_required' || e.start.approved) return undefined
+  return deferred(e, 'approval', { [INVOCATION_POLICY]: { decision, metadata } })
+}
+
+const deferred = (e: Execution, kind: 'external' | 'approval', metadata: JsonObject): Executed =>
+  e.deferral ? { is: 'deferred', kind, metadata } : { is: 'denied', content: DEFERRAL_UNAVAILABLE }
 
 const TIMED_OUT = Symbol('timed out')
 const aborted = (signal: AbortSignal): Promise<typeof TIMED_OUT> =>
@@ -50,14 +84,52 @@ const aborted = (signal: AbortSignal): Promise<typeof TIMED_OUT> =>
 
 const failed = (code: string, retryable: boolean): Executed => ({ is: 'failed', content: { error: { code, retryable } } })
 
+function settled(value: unknown, e: Execution): Executed {
+  const outcome = outcomeOf(value)
+  return outcome ? ofOutcome(outcome, e) : returned(value)
+}
+
+function ofOutcome(outcome: Outcome, e: Execution): Executed {
+  switch (outcome.is) {
+    case 'tool-return': {
+      const { returnValue, metadata } = lowered(outcome, () => new TypeError('extra content is no JSON'))
+      return returned(returnValue, metadata)
+    }
+    case 'tool-failed':
+      return { is: 'failed', content: outcome.message }
+    case 'model-retry':
+      return { is: 'retried', content: outcome.message }
+    case 'call-deferred':
+      return deferred(e, 'external', jsonOf(outcome.metadata))
+    case 'approval-required':
+      return deferred(e, 'approval', jsonOf(outcome.metadata))
+    default:
+      return returned(null)
+  }
+}
+
+function jsonOf(metadata: unknown): JsonObject {
+  try {
+    const json = toJson(metadata ?? {})
+    return isJsonObject(json) ? json : {}
+  } catch {
+    return {}
+  }
+}
+
 /** An effect that happened must always be able to settle: what cannot be stored becomes a failed return that says so (R17). */
-function returned(value: unknown): Executed {
+function returned(value: unknown, metadata?: unknown): Executed {
   try {
     const content = toJson(value ?? null)
-    const bytes = Payload.of(content).bytes.byteLength
-    return bytes > PAYLOAD_LIMIT
-      ? failed('result_too_large', false)
-      : { is: 'returned', content, bytes: Math.min(bytes, INLINE_PAYLOAD) }
+    const notes = metadata === undefined ? undefined : toJson(metadata)
+    const bytes = Payload.of(notes === undefined ? content : [content, notes]).bytes.byteLength
+    if (bytes > PAYLOAD_LIMIT) return failed('result_too_large', false)
+    return {
+      is: 'returned',
+      content,
+      bytes: Math.min(bytes, INLINE_PAYLOAD),
+      ...(notes === undefined ? {} : { metadata: notes }),
+    }
   } catch (error) {
     if (isThreadlogError(error, 'json_invalid')) return failed('result_not_json', false)
     throw error

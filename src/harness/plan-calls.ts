@@ -1,7 +1,7 @@
 import type { JsonValue } from '../base/index.ts'
 import { jsonDigest } from '../base/index.ts'
 import type { EventDraft } from '../events/index.ts'
-import { answeredCallIds, type ResponseMessage, type ToolCallPart, toolCalls } from '../messages/index.ts'
+import { DEFERRED_FUNCTION_ID, parseArgs, type ToolCallPart, type ToolRetry, toolCalls } from '../messages/index.ts'
 import {
   findWait,
   idempotencyKey,
@@ -12,8 +12,10 @@ import {
   type Wait,
 } from '../projections/index.ts'
 import { type Agent, toolIdentity } from './agent.ts'
-import { type Approval, approvalIn, type Classified, classify } from './classify.ts'
+import { answerFor, type CallerAnswer } from './caller-answers.ts'
+import { APPROVAL_WAIT, type Approval, approvalIn, type Classified, classify, resultSchemaId } from './classify.ts'
 import { MAX_TOOL_RETRIES, settle, settleByWait, settleUnknown } from './drafts.ts'
+import type { Executed, Start } from './executed.ts'
 
 /** What the planner must know beside the state. */
 export interface PlanEnvironment {
@@ -24,13 +26,13 @@ export interface PlanEnvironment {
   readonly missed: ReadonlySet<string>
   /** Id of the wait of the n-th open call: fresh, and the same whenever this command is decided again (R2). */
   readonly continuationId: (index: number) => string
+  /** Calls of this attempt whose bodies asked for an answer from outside, or for a permission. */
+  readonly deferrals?: ReadonlyMap<string, Extract<Executed, { is: 'deferred' }>>
   /** How long after its event an effect may start, in milliseconds. */
   readonly startByMs: number
 }
 
 export type Deferred = Extract<Classified, { do: 'defer' }> & { call: ToolCallPart; index: number }
-/** An effect to begin once its `tool.dispatched` is accepted. */
-export type Start = Extract<Classified, { do: 'dispatch' }> & { callId: string; number: number; key: string }
 
 export interface CallsPlan {
   readonly proposal: Proposal
@@ -44,13 +46,9 @@ export function openBatchCalls(state: ThreadState): ToolCallPart[] {
   if (!batch) return []
   const response = messageOf(batch.response)
   if (response.kind !== 'response') return []
-  const answered = batch.origin.startsWith('m') ? importedAnswers(state, response) : new Set<string>()
-  return toolCalls(response).filter((call) => !batch.calls.get(call.tool_call_id)?.settled && !answered.has(call.tool_call_id))
-}
-
-function importedAnswers(state: ThreadState, response: ResponseMessage): Set<string> {
-  const messages = state.history.slice().map(messageOf)
-  return answeredCallIds(messages.slice(messages.lastIndexOf(response) + 1))
+  // Of calls under one id, which only an imported response has, the first stands for all: an answer names its call by the id.
+  const seen = new Set<string>()
+  return toolCalls(response).filter(({ tool_call_id: id }) => !batch.calls.get(id)?.settled && !seen.has(id) && seen.add(id))
 }
 
 /** What an answered wait says of its call. */
@@ -61,7 +59,13 @@ interface Answer {
 }
 
 /** What is to become of one open call. */
-type Verdict = { is: 'left' } | { is: 'unknown'; reason: string } | Answer | { is: 'ready'; approval?: Approval }
+type Verdict =
+  | { is: 'left' }
+  | { is: 'unknown'; reason: string }
+  | Answer
+  | Extract<CallerAnswer, { is: 'settled' }>
+  | { is: 'deferred'; how: Extract<Executed, { is: 'deferred' }> }
+  | { is: 'ready'; approval?: Approval }
 
 function waitOf(state: ThreadState, callId: string): Wait | undefined {
   const id = state.batch?.calls.get(callId)?.waitId
@@ -86,12 +90,19 @@ function judge(state: ThreadState, run: RunState, call: ToolCallPart, env: PlanE
   const answer = acceptedAnswer(state, call.tool_call_id)
   if (answer) return answer
   const batch = state.batch as NonNullable<ThreadState['batch']>
+  const given = batch.runId === run.runId ? undefined : answerFor(run, call.tool_call_id)
+  if (given?.is === 'settled') return given
   const wait = waitOf(state, call.tool_call_id)
   const current = (by: { runId: string | null; attempt: number | null }) => by.runId === run.runId && by.attempt === run.attempt
   // An approval is never permission to replay: it counts for the attempt that claimed it (R18).
-  const approval = wait?.claimedBy && wait.item.kind === 'approval' && current(wait.claimedBy) ? grantedBy(wait) : undefined
+  const claimed = wait?.claimedBy && wait.item.kind === 'approval' && current(wait.claimedBy) ? grantedBy(wait) : undefined
+  const approval = claimed ?? given?.approval
   const dispatch = batch.calls.get(call.tool_call_id)?.dispatch
-  if (dispatch && current(dispatch)) return env.missed.has(call.tool_call_id) ? { is: 'ready', approval } : { is: 'left' }
+  if (dispatch && current(dispatch)) {
+    const how = env.deferrals?.get(call.tool_call_id)
+    if (how) return { is: 'deferred', how }
+    return env.missed.has(call.tool_call_id) ? { is: 'ready', approval } : { is: 'left' }
+  }
   // Claimed by this attempt, so given after any dispatch of an earlier one.
   if (approval) return { is: 'ready', approval }
   if (dispatch) return recovered(run, call, env, 'interrupted')
@@ -127,7 +138,14 @@ export function planCalls(proposal: Proposal, env: PlanEnvironment): CallsPlan {
     const known = proposal.state.batch?.calls.get(id)
     const context = proposal.context
     if (verdict.is === 'unknown') proposal = proposal.add(settleUnknown(context, id, call.tool_name, known, verdict.reason))
-    else if (verdict.is === 'answered') proposal = proposal.add(settleByWait(id, verdict.wait.id, verdict.settlement))
+    else if (verdict.is === 'settled') {
+      const { settlement, content, metadata } = verdict
+      const settling = { callId: id, toolName: call.tool_name, settlement, content }
+      proposal = proposal.add(settle(context, metadata === undefined ? settling : { ...settling, metadata }))
+    } else if (verdict.is === 'deferred') {
+      const item = runtimeDeferral(env.agent, call, verdict.how)
+      if (item) deferred.push({ ...item, call, index })
+    } else if (verdict.is === 'answered') proposal = proposal.add(settleByWait(id, verdict.wait.id, verdict.settlement))
     else {
       const what = classify(env.agent, call, verdict.approval)
       if (what.do === 'defer') deferred.push({ ...what, call, index })
@@ -145,6 +163,21 @@ export function planCalls(proposal: Proposal, env: PlanEnvironment): CallsPlan {
     }
   }
   return { proposal, starts, deferred }
+}
+
+/** A wait for a tool whose body asked for it. */
+function runtimeDeferral(
+  agent: Agent,
+  call: ToolCallPart,
+  { kind, metadata }: Extract<Executed, { is: 'deferred' }>,
+): Extract<Classified, { do: 'defer' }> | undefined {
+  const tool = agent.tools.get(call.tool_name)
+  const parsed = parseArgs(call)
+  if (!tool || !parsed.ok) return undefined
+  if (kind === 'approval') return { do: 'defer', tool, args: parsed.value, metadata, ...APPROVAL_WAIT }
+  const own = { [DEFERRED_FUNCTION_ID]: toolIdentity(tool), ...metadata }
+  const wait = { kind: 'external', provider: tool.provider ?? 'client', schemaId: resultSchemaId(tool) } as const
+  return { do: 'defer', tool, args: parsed.value, metadata: own, ...wait }
 }
 
 function isSequential(state: ThreadState, callId: string, agent: Agent): boolean {
@@ -176,7 +209,12 @@ function refuse(
 ): EventDraft {
   const common = { callId: call.tool_call_id, toolName: call.tool_name, content: what.content }
   if (what.do === 'fail') return settle(proposal.context, { ...common, settlement: 'failed' })
-  const attempt = (run.retries.get(call.tool_name) ?? 0) + 1
-  const retry = { cause: what.cause, attempt, max_retries: MAX_TOOL_RETRIES }
-  return settle(proposal.context, { ...common, settlement: 'retried', retry })
+  return settle(proposal.context, { ...common, settlement: 'retried', retry: retryOf(run, call.tool_name, what.cause) })
 }
+
+/** Which retry of a tool this is. */
+export const retryOf = (run: RunState | undefined, toolName: string, cause: ToolRetry['cause']): ToolRetry => ({
+  cause,
+  attempt: (run?.retries.get(toolName) ?? 0) + 1,
+  max_retries: MAX_TOOL_RETRIES,
+})

@@ -1,16 +1,16 @@
 import { type JsonValue, Payload } from '../base/index.ts'
-import type { WaitFailure } from '../events/index.ts'
-import { isoTimestamp, type ResponseMessage, retryFeedbackPart, toolCalls } from '../messages/index.ts'
-import { messageOf, type Proposal, type ThreadState } from '../projections/index.ts'
+import type { EventDraft, WaitFailure } from '../events/index.ts'
+import { isoTimestamp, type RequestMessage, type ResponseMessage, retryFeedbackPart, toolCalls } from '../messages/index.ts'
+import { messageOf, type Proposal, type RunState, type ThreadState } from '../projections/index.ts'
+import { hasUncomposedAnswers } from './caller-answers.ts'
 import { compose, MAX_OUTPUT_RETRIES, MAX_TOOL_RETRIES, settleByWait, settleUnknown, systemParts, userPart } from './drafts.ts'
-import { acceptedAnswer, openBatchCalls, type PlanEnvironment, planCalls, type Start } from './plan-calls.ts'
+import type { Start } from './executed.ts'
+import { acceptedAnswer, openBatchCalls, type PlanEnvironment, planCalls } from './plan-calls.ts'
 import { suspend } from './suspend.ts'
+import { requestLimit, toolLimit, usageLimit } from './usage-limits.ts'
 
 /** Digest of the settings of a request; there are none yet. */
 export const NO_SETTINGS = Payload.of({}).digest
-
-/** Model requests per run before it fails (settled list §2). */
-const MAX_STEPS = 1000
 
 export interface Plan {
   readonly proposal: Proposal
@@ -24,18 +24,63 @@ export interface Plan {
  * The same function drives a live run, a resumed and a recovered one.
  */
 export function advance(before: Proposal, env: PlanEnvironment): Plan {
+  if (isPaused(before.state)) return goOn(before, env)
+  const limit = usageLimit(before.state)
+  if (limit) return ended(fail(before, limit))
   const { proposal, starts, deferred } = planCalls(before, env)
+  const overrun = toolLimit(proposal.state)
+  if (overrun) return ended(fail(before, overrun))
   if (starts.length > 0 || env.inFlight.size > 0) return { proposal, starts, next: 'calls' }
-  const composed = composeRequest(proposal, env)
+  const composed = composeRequest(proposal, env, deferred.length === 0)
   const exhausted = exhaustion(composed.state)
   if (exhausted) return ended(fail(composed, exhausted))
   if (deferred.length > 0) return ended(suspend(composed, deferred, env))
   const last = composed.state.history.at(-1)
   if (!last)
     return ended(fail(composed, { code: 'agent_run_failed', message: 'There is neither input nor history to go on from.' }))
-  if (last.role === 'request') return { proposal: composed, starts: [], next: 'model' }
-  return finish(composed, messageOf(last) as ResponseMessage, env)
+  if (last.role === 'request') return ask(composed, env)
+  return finish(composed, messageOf(last) as ResponseMessage)
 }
+
+/** True while the provider has paused its response: it goes on before anything else does. */
+const isPaused = (state: ThreadState): boolean => {
+  const last = state.history.at(-1)
+  return last?.role === 'response' && (messageOf(last) as ResponseMessage).state === 'suspended'
+}
+
+/** The request again, as long as the run may make requests. */
+function goOn(proposal: Proposal, env: PlanEnvironment): Plan {
+  const limit = exhaustion(proposal.state)
+  return limit ? ended(fail(proposal, limit)) : ask(proposal, env)
+}
+
+/** The next model request; one that no request of this run was composed for says so. A request that was cut is whole once it is sent again. */
+function ask(proposal: Proposal, env: PlanEnvironment): Plan {
+  const { state } = proposal
+  const last = state.history.at(-1)
+  const next = state.run?.step === 0 || isPaused(state) ? proposal.add(requested(state, env)) : proposal
+  const message = last?.role === 'request' ? (messageOf(last) as RequestMessage) : undefined
+  const isCut = message && (message.state === 'interrupted' || message.timestamp === null)
+  return { proposal: isCut ? next.add(madeWhole(proposal, message)) : next, starts: [], next: 'model' }
+}
+
+const requested = (state: ThreadState, env: PlanEnvironment): EventDraft => ({
+  type: 'model.requested/1',
+  data: { step: nextStep(state), model: env.agent.model.modelId, settings_digest: NO_SETTINGS },
+})
+
+const madeWhole = ({ state, context }: Proposal, message: RequestMessage): EventDraft => ({
+  type: 'history.revised/1',
+  data: {
+    why: 'interrupted_tail',
+    patch: Payload.of({
+      replace: { [String(state.history.length - 1)]: whole(message, context.now) },
+    }),
+  },
+})
+
+const whole = (message: RequestMessage, now: number) =>
+  ({ ...message, state: 'complete', timestamp: message.timestamp ?? isoTimestamp(now) }) as unknown as JsonValue
 
 const ended = (proposal: Proposal): Plan => ({ proposal, starts: [], next: 'ended' })
 
@@ -49,16 +94,30 @@ function uncomposed(state: ThreadState): string[] {
     .filter((id) => settled.delete(id))
 }
 
-/** The request that carries what has been settled, and the input. */
-function composeRequest(proposal: Proposal, env: PlanEnvironment): Proposal {
+/** The request that carries what has been settled and, once every call has an answer, the input: no model takes it between answers. */
+function composeRequest(proposal: Proposal, env: PlanEnvironment, isWhole: boolean): Proposal {
   const { state, context } = proposal
   const callIds = uncomposed(state)
-  const input = state.run?.input ?? null
-  if (callIds.length === 0 && input === null) return proposal
+  const input = isWhole ? inputParts(proposal) : []
+  if (callIds.length === 0 && input.length === 0) return proposal
   const system = state.history.length === 0 ? systemParts(env.agent.system, context.now) : []
-  const parts = [...system, ...(input === null ? [] : [userPart(input.value, context.now)])]
+  const parts = [...system, ...input]
   return proposal.add(compose(context, { step: nextStep(state), callIds, parts, threadId: threadId(state) }))
 }
+
+/** What people said that the model has not been told, in the order in which they did. */
+export function pendingInput(run: RunState | undefined): Payload[] {
+  const accepted = run?.accepted ?? []
+  const carried = accepted.filter(({ id }) => id.startsWith(CARRIED))
+  const own = accepted.filter((input) => !carried.includes(input))
+  return [...carried.map(({ content }) => content), run?.input ?? [], ...own.map(({ content }) => content)].flat()
+}
+
+const inputParts = ({ state, context }: Proposal): JsonValue[] =>
+  pendingInput(state.run).map((content) => userPart(content.value, context.now))
+
+/** Before the id of input that a run takes over from the suspension it supersedes. */
+export const CARRIED = 'superseded '
 
 const nextStep = (state: ThreadState): number => (state.run?.step ?? 0) + 1
 const threadId = (state: ThreadState): string => state.identity?.thread ?? ''
@@ -66,19 +125,16 @@ const threadId = (state: ThreadState): string => state.identity?.thread ?? ''
 function exhaustion(state: ThreadState): Failing | undefined {
   const run = state.run
   if (!run) return undefined
-  if (run.step > MAX_STEPS) return { code: 'usage_limit_exceeded', message: `The run made ${MAX_STEPS} model requests.` }
+  const limit = requestLimit(run)
+  if (limit) return limit
   const spent = [...run.retries.values()].some((count) => count > MAX_TOOL_RETRIES)
   return spent
     ? { code: 'agent_run_failed', message: `The model did not mend a call in ${MAX_TOOL_RETRIES} retries.` }
     : undefined
 }
 
-/** A response without open calls: an answer, a provider's pause, or nothing at all. */
-function finish(proposal: Proposal, response: ResponseMessage, env: PlanEnvironment): Plan {
-  if (response.state === 'suspended') {
-    const data = { step: nextStep(proposal.state), model: env.agent.model.modelId, settings_digest: NO_SETTINGS }
-    return { proposal: proposal.add({ type: 'model.requested/1', data }), starts: [], next: 'model' }
-  }
+/** A response without open calls: an answer, or nothing at all. */
+function finish(proposal: Proposal, response: ResponseMessage): Plan {
   const run = proposal.state.run
   const text = response.parts.flatMap((part) => (part.part_kind === 'text' ? [part.content] : [])).join('')
   if (text !== '' && run)
@@ -144,6 +200,8 @@ export function cancel(proposal: Proposal, reason: string, failure: WaitFailure 
  * else as unknown.
  */
 export function closeCalls(proposal: Proposal): Proposal {
+  if (isUntouched(proposal.state)) return proposal
+  if (hasUncomposedAnswers(proposal.state)) return composeInterrupted(proposal)
   for (const call of openBatchCalls(proposal.state)) {
     const id = call.tool_call_id
     const known = proposal.state.batch?.calls.get(id)
@@ -155,12 +213,30 @@ export function closeCalls(proposal: Proposal): Proposal {
         : settleUnknown(proposal.context, id, call.tool_name, known, reason),
     )
   }
-  const callIds = uncomposed(proposal.state)
-  if (callIds.length === 0) return proposal
-  const { state, context } = proposal
-  const step = state.run?.step ?? 0
-  return proposal.add(compose(context, { step, callIds, state: 'interrupted', threadId: threadId(state) }))
+  const parts = (proposal.state.run?.step ?? 0) > 0 ? inputParts(proposal) : []
+  return uncomposed(proposal.state).length + parts.length === 0 ? proposal : composeInterrupted(proposal, parts)
 }
+
+/** What has been settled, in a request that was cut; behind a response that was cut itself the request is whole. Calls with accepted answers that are not in the history stay open (state spec §3.6). */
+function composeInterrupted(proposal: Proposal, parts: JsonValue[] = []): Proposal {
+  const { state, context } = proposal
+  const callIds = uncomposed(state)
+  const last = state.history.at(-1)
+  const cutResponse = last?.role === 'response' && (messageOf(last) as ResponseMessage).state === 'interrupted'
+  const how = cutResponse ? ({ state: 'complete', timestamp: null } as const) : ({ state: 'interrupted' } as const)
+  return proposal.add(compose(context, { step: state.run?.step ?? 0, callIds, parts, ...how, threadId: threadId(state) }))
+}
+
+/** True for a run that was ended before it did anything: it leaves a history from elsewhere as it was prepared (settled list A7). */
+function isUntouched({ run, batch }: ThreadState): boolean {
+  const isImported = batch === undefined || batch.origin.startsWith('m')
+  const isBegun = run?.status !== 'running' || run.step > 0 || run.trigger.kind === 'batch'
+  return isImported && !isBegun && !touchedBy(batch, run.runId)
+}
+
+const touchedBy = (batch: ThreadState['batch'], runId: string): boolean =>
+  batch?.runId === runId ||
+  [...(batch?.calls.values() ?? [])].some((call) => call.dispatch?.runId === runId || (call.settled && !call.composed))
 
 /** Ends the waits of a suspended run: pending ones are cancelled, answered ones abandoned. */
 function endWaits(proposal: Proposal, failure: WaitFailure | null): Proposal {

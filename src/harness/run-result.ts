@@ -24,7 +24,7 @@ export interface RunUsage {
   readonly cacheReadTokens: number
   readonly cacheWriteTokens: number
 }
-export const NO_USAGE: RunUsage = { requests: 0, inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 }
+export const NO_USAGE = { requests: 0, inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 }
 
 /** Something a result can have later: made when somebody looks. */
 export type Lazy<T> = T | (() => T)
@@ -44,8 +44,9 @@ export interface RunResultFields<Wait> {
   state?: Lazy<HarnessState> | null
   waits?: readonly Wait[]
   usage?: Lazy<RunUsage>
-  /** How many messages the history had when the run began. */
-  before?: number
+  /** Where in the history the messages of the run begin and end; absent: all of it. */
+  before?: Lazy<number>
+  after?: Lazy<number>
 }
 
 const HINTS: readonly RetryHint[] = ['none', 'new_run', 'dependency_change']
@@ -121,7 +122,7 @@ export class RunResult<Wait = unknown> {
 
   /** Those this run added. */
   newMessages(): Message[] {
-    return this.allMessages().slice(this.#fields.before ?? 0)
+    return this.allMessages().slice(made(this.#fields.before ?? 0), this.#fields.after && made(this.#fields.after))
   }
 
   /** This result with some fields replaced, checked anew; thread and run stay. */

@@ -40,10 +40,7 @@ export async function loadContent(state: HarnessState, store: StateStore | undef
     return ref ? [{ part, ref }] : []
   })
   if (parts.length === 0) return state
-  if (!store)
-    throw stateError('state_store_missing', 'The state keeps content in a store that this run does not have.', {
-      hint: 'Bind the store the state was exported with.',
-    })
+  if (!store) throw storeMissing()
   const loaded = new Map<string, string>()
   for (const { part, ref } of parts) {
     const data = loaded.get(ref.key) ?? encodeBase64(await store.load(ref))
@@ -54,6 +51,19 @@ export async function loadContent(state: HarnessState, store: StateStore | undef
   }
   return HarnessState.parse(json)
 }
+
+/** Whether messages, and whether namespaces, keep content in a store. */
+export function usesStore(state: HarnessState): { messages: boolean; namespaces: boolean } {
+  const { message_history, agent_context_state } = state.toJSON()
+  const has = (value: JsonValue | undefined) => [...binaryParts(value ?? null)].some((part) => storedRef(part) !== undefined)
+  return { messages: has(message_history), namespaces: has(agent_context_state) }
+}
+
+/** A state asks for a store that is not there. */
+export const storeMissing = () =>
+  stateError('state_store_missing', 'The state keeps content in a store that this run does not have.', {
+    hint: 'Bind the store the state was exported with.',
+  })
 
 /** Every binary item of a value, wherever it stands: in messages and in namespaces. */
 function* binaryParts(value: JsonValue): Generator<JsonObject> {
@@ -83,7 +93,7 @@ async function save(part: JsonObject, store: StateStore, saved: Map<string, Stor
 }
 
 /** References that only the states of retained children hold. */
-function childRefs(json: JsonObject): StoredRef[] {
+export function childRefs(json: JsonObject): StoredRef[] {
   const entries = (json['agent_context_state'] as { entries?: JsonObject } | undefined)?.entries ?? {}
   const registry = entries[SUBAGENTS]
   const data = isJsonObject(registry) ? registry['data'] : undefined

@@ -4,6 +4,8 @@ import type { BatchItem, EventDraft } from '../events/index.ts'
 import { APPROVAL_PRESENTATION } from '../messages/index.ts'
 import type { Proposal } from '../projections/index.ts'
 import { proposalDigest, toolIdentity } from './agent.ts'
+import { PERMISSION_REASON } from './classify.ts'
+import { INVOCATION_POLICY, POLICY_REASON } from './execute.ts'
 import type { Deferred, PlanEnvironment } from './plan-calls.ts'
 
 const CAPABILITIES = { external: TOOL_CALL, approval: TOOL_APPROVAL, question: USER_QUESTION } as const
@@ -23,7 +25,7 @@ export function suspend(proposal: Proposal, deferred: readonly Deferred[], env: 
 function batchItem(item: Deferred, now: number, env: PlanEnvironment): BatchItem {
   const { tool, call, kind } = item
   const identity = toolIdentity(tool)
-  const metadata: JsonObject = kind === 'approval' ? { [APPROVAL_PRESENTATION]: { tool_id: identity, target: tool.name } } : {}
+  const metadata = kind === 'approval' ? presented(item.metadata ?? {}, identity) : (item.metadata ?? {})
   return {
     model_call_id: call.tool_call_id,
     target_call_id: call.tool_call_id,
@@ -36,6 +38,13 @@ function batchItem(item: Deferred, now: number, env: PlanEnvironment): BatchItem
     metadata: Payload.of(metadata),
     deadline: tool.deadlineMs === undefined ? null : now + tool.deadlineMs,
   }
+}
+
+/** What a person is shown beside the call; never proof of anything. */
+function presented(metadata: JsonObject, identity: string): JsonObject {
+  const reason =
+    INVOCATION_POLICY in metadata ? POLICY_REASON : metadata['reason'] === PERMISSION_REASON ? PERMISSION_REASON : undefined
+  return { ...metadata, [APPROVAL_PRESENTATION]: { tool_id: identity, target: '', ...(reason === undefined ? {} : { reason }) } }
 }
 
 /** Without `submit` the external id is the continuation id: unique by construction, no reservation needed (design §6). */

@@ -13,6 +13,8 @@ export interface ToolContext {
   deps: unknown
   /** True when a person approved this very call. */
   approved: boolean
+  /** What came with the answer to this call, beside it. */
+  metadata: JsonObject
 }
 
 export interface ToolIssue {
@@ -37,6 +39,10 @@ export interface Tool {
   readonly sequential: boolean
   /** May be run again when nobody knows whether it ran (`toolRecovery: 'declared'`). */
   readonly retryable: boolean
+  /** True if every call needs approval: such a tool is not offered to a run that cannot wait. */
+  readonly asksAlways?: boolean
+  /** Stable identity, in place of the one made of kind and name. */
+  readonly identity?: string
   /** Milliseconds after which a running call is given up, or none. */
   readonly timeoutMs: number | undefined
   /** External tools: who answers. */
@@ -90,6 +96,7 @@ export function validator(input: z.ZodType): Tool['validate'] {
  * @param o.sequential never runs beside another call of the same response
  * @param o.recovery `'retryable'`: safe to run again after a crash, under the same idempotency key
  * @param o.timeoutMs milliseconds; a call that takes longer settles as failed
+ * @param o.identity what a waiting call knows the tool by; default `tool/local/<name>`
  * @throws ThreadlogError `tool_name_invalid`
  */
 export function defineTool<Input extends z.ZodType>(o: {
@@ -101,15 +108,18 @@ export function defineTool<Input extends z.ZodType>(o: {
   sequential?: boolean
   recovery?: 'retryable'
   timeoutMs?: number
+  identity?: string
 }): Tool {
   checkToolName(o.name)
-  const { needsApproval = false } = o
+  const { needsApproval = false, identity } = o
   return {
     kind: 'local',
     name: o.name,
     description: o.description,
     inputSchema: jsonSchema(o.input, 'input'),
     validate: validator(o.input),
+    asksAlways: needsApproval === true,
+    ...(identity === undefined ? {} : { identity }),
     needsApproval: (args) => (typeof needsApproval === 'function' ? needsApproval(args as z.output<Input>) : needsApproval),
     execute: o.execute as Tool['execute'],
     sequential: o.sequential ?? false,
@@ -123,6 +133,7 @@ export function defineTool<Input extends z.ZodType>(o: {
  * @param o.provider who answers: a letter a–z, then up to 127 of a–z, 0–9, `_`, `.`, `-`
  * @param o.result zod schema of an accepted result; absent = any JSON
  * @param o.deadlineMs milliseconds from the request; told to the provider
+ * @param o.recovery `'retryable'`: a call that nobody answered may be asked for again
  * @throws ThreadlogError `tool_name_invalid`, `provider_name_invalid`
  */
 export function externalTool<Input extends z.ZodType, Result extends z.ZodType>(o: {
@@ -132,6 +143,7 @@ export function externalTool<Input extends z.ZodType, Result extends z.ZodType>(
   provider: string
   result?: Result
   deadlineMs?: number
+  recovery?: 'retryable'
 }): Tool {
   checkToolName(o.name)
   if (!nameSchema.safeParse(o.provider).success || o.provider === HUMAN_PROVIDER)
@@ -153,7 +165,7 @@ export function externalTool<Input extends z.ZodType, Result extends z.ZodType>(
     validate: validator(o.input),
     needsApproval: () => false,
     sequential: false,
-    retryable: false,
+    retryable: o.recovery === 'retryable',
     timeoutMs: undefined,
     provider: o.provider,
     resultSchema: result ? jsonSchema(result, 'output') : {},
@@ -161,3 +173,6 @@ export function externalTool<Input extends z.ZodType, Result extends z.ZodType>(
     deadlineMs: o.deadlineMs,
   }
 }
+
+/** The same tool, marked as safe to run again after a crash; the given one stays as it is (state spec §4.3). */
+export const recoveryRetryable = (tool: Tool): Tool => ({ ...tool, retryable: true })

@@ -10,5 +10,5 @@ export { type CapabilityEntry, ENVIRONMENT_LIMITS, type EnvironmentState, type S
 export { checkThreadId, isThreadId, MAX_THREAD_ID } from './thread-id.ts'
 export { isoTimestamp, readTimestamp } from './timestamp.ts'
 export type * from './types.ts'
-export { emptyUsage } from './usage.ts'
+export { addUsage, emptyUsage } from './usage.ts'
 export * from './wire-keys.ts'

@@ -42,3 +42,11 @@ export const usage: Reader<Usage> = (value, at) => {
       if (!Object.hasOwn(known, key) && !LEGACY.has(key)) setOwn(known as unknown as JsonObject, key, item as JsonValue)
   return known
 }
+
+/** Two usages together; costs are not added. */
+export function addUsage(a: Usage, b: Usage): Usage {
+  const sum: JsonObject = { ...(a as unknown as JsonObject), cost: null }
+  for (const [key, item] of Object.entries(b as unknown as JsonObject))
+    if (typeof item === 'number') setOwn(sum, key, item + (typeof sum[key] === 'number' ? (sum[key] as number) : 0))
+  return sum as unknown as Usage
+}

@@ -46,15 +46,17 @@ const PER_PART = 64
 export class Assembler {
   readonly #blocks: Block[] = []
   readonly #open = new Map<string, number>()
-  readonly #callIds = new Set<string>()
+  readonly #callIds: Set<string>
   readonly #o: { now: string; callId: () => string }
   #characters = 0
   finish: Finish | undefined
   responseId: string | undefined
   modelId: string | undefined
 
-  constructor(o: { now: string; callId: () => string }) {
+  /** @param o.taken ids of calls of the response that this one goes on from */
+  constructor(o: { now: string; callId: () => string; taken?: Iterable<string> }) {
     this.#o = o
+    this.#callIds = new Set(o.taken)
   }
 
   add(part: LanguageModelV4StreamPart): Delta | undefined {

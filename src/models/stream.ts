@@ -8,6 +8,7 @@ import {
   type ResponsePart,
   type ResponseState,
   responseMessage,
+  toolCalls,
   type Usage,
 } from '../messages/index.ts'
 import { Assembler, type Delta } from './assembler.ts'
@@ -75,7 +76,9 @@ export type ModelOutcome =
 export async function streamResponse(request: StreamRequest): Promise<ModelOutcome> {
   const { signal } = request
   const ids = request.ids ?? systemIds
-  const assembler = new Assembler({ now: request.now(), callId: () => `call_${ids.token()}` })
+  const paused = request.messages.at(-1)
+  const taken = paused?.kind === 'response' ? toolCalls(paused).map((call) => call.tool_call_id) : []
+  const assembler = new Assembler({ now: request.now(), callId: () => `call_${ids.token()}`, taken })
   if (signal?.aborted) return { kind: 'cancelled' }
   try {
     await consume(request, assembler)

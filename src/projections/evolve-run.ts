@@ -73,6 +73,9 @@ function started(state: ThreadState, event: Of<'run.started/1'>): ThreadState {
     blocked: undefined,
     input: request ? request.input : (state.run?.input ?? null),
     options: request?.options ?? state.run?.options,
+    accepted: request ? [] : (state.run?.accepted ?? []),
+    answers: request?.answers ?? null,
+    toolCalls: 0,
     startedAt: event.time,
     updatedAt: event.time,
   }
@@ -114,10 +117,10 @@ function failed(state: ThreadState, event: Of<'run.failed/1'>): ThreadState {
   if (state.run && back && state.run.runId === event.data.run_id) {
     // Refused before anything was claimed: the suspension stands, and waits for another revision of the agent (R11).
     const blocked = { code: event.data.failure.code, revision: state.run.agent.revision }
-    const end = endOf(state.run, event, { status: 'failed', failure: event.data.failure })
+    const end = endOf(state.run, event, { status: 'failed', failure: event.data.failure, details: event.data.details })
     return { ...state, runs: state.runs.set(end.runId, end), run: { ...back, blocked, updatedAt: event.time } }
   }
-  return ended(state, event, { status: 'failed', failure: event.data.failure })
+  return ended(state, event, { status: 'failed', failure: event.data.failure, details: event.data.details })
 }
 
 type Ending = Pick<RunEnd, 'status'> & Partial<RunEnd>
@@ -127,6 +130,7 @@ const endOf = (run: { runId: string; invocationId: string }, event: LogEvent, en
   invocationId: run.invocationId,
   output: null,
   failure: null,
+  details: null,
   reason: null,
   version: event.version,
   time: event.time,

@@ -1,11 +1,12 @@
-import { AppendList, isJsonObject, Payload } from '../base/index.ts'
+import { AppendList, isJsonObject, type JsonObject, type JsonValue, Payload } from '../base/index.ts'
 import type { EventType, LogEvent } from '../events/index.ts'
 import { evolveContinuation } from './evolve-continuation.ts'
 import { evolveForeign } from './evolve-foreign.ts'
 import { evolveReservation } from './evolve-reservation.ts'
 import { evolveRun } from './evolve-run.ts'
 import { composedCalls } from './messages.ts'
-import type { CallState, HistoryEntry, ThreadState } from './state.ts'
+import { reconciled } from './reconcile.ts'
+import type { CallState, HistoryEntry, RunState, Settlement, ThreadState } from './state.ts'
 import { known, unfoldable } from './unfoldable.ts'
 
 type Mutable = { -readonly [K in keyof ThreadState]: ThreadState[K] }
@@ -34,6 +35,8 @@ function apply(state: ThreadState, event: LogEvent): ThreadState {
       return state
     case 'request.composed/1':
       return composed(state, event)
+    case 'input.accepted/1':
+      return inputAccepted(state, event)
     case 'model.requested/1':
       return withRun(state, event, { step: event.data.step })
     case 'model.responded/1':
@@ -46,6 +49,8 @@ function apply(state: ThreadState, event: LogEvent): ThreadState {
       return dispatched(state, event)
     case 'tool.settled/1':
       return settled(state, event)
+    case 'tool.reconciled/1':
+      return reconciled(state, event)
     case 'capability.written/1': {
       const { capability_id, version, data } = event.data
       return { ...state, capabilities: new Map(state.capabilities).set(capability_id, { version, data }) }
@@ -62,7 +67,15 @@ function apply(state: ThreadState, event: LogEvent): ThreadState {
   }
 }
 
+const NOTHING: readonly never[] = []
+
 type Of<T extends EventType> = LogEvent<T>
+
+function inputAccepted(state: ThreadState, event: Of<'input.accepted/1'>): ThreadState {
+  const { run_id, input_id: id, content } = event.data
+  if (state.run?.runId !== run_id) throw unfoldable(event, 'that run is not active.')
+  return withRun(state, event, { accepted: [...state.run.accepted, { id, content }] })
+}
 
 function withRun(state: ThreadState, event: LogEvent, change: Partial<NonNullable<ThreadState['run']>>): ThreadState {
   if (!state.run) throw unfoldable(event, 'no run is active.')
@@ -91,10 +104,7 @@ function imported(state: ThreadState, payload: Payload): ThreadState {
   if (!isJsonObject(value)) return state
   const { schema_version: _, thread_id: __, message_history, agent_context_state, ...rest } = value
   let history: AppendList<HistoryEntry> = AppendList.of()
-  for (const message of Array.isArray(message_history) ? message_history : []) {
-    const role = isJsonObject(message) && message['kind'] === 'response' ? 'response' : 'request'
-    history = history.push({ role, template: Payload.of(message), settled: undefined, version: 0, runId: null })
-  }
+  for (const message of Array.isArray(message_history) ? message_history : []) history = history.push(importedEntry(message))
   const entries =
     isJsonObject(agent_context_state) && isJsonObject(agent_context_state['entries']) ? agent_context_state['entries'] : {}
   const capabilities = new Map(
@@ -106,9 +116,37 @@ function imported(state: ThreadState, payload: Payload): ThreadState {
   const response = history.at(lastResponse)
   const batch =
     lastResponse >= 0 && response
-      ? { response, origin: `m${lastResponse}`, runId: null, attempt: null, calls: new Map<string, CallState>() }
+      ? {
+          response,
+          origin: `m${lastResponse}`,
+          runId: null,
+          attempt: null,
+          calls: importedAnswers(history.slice(lastResponse + 1)),
+        }
       : undefined
   return { ...state, history, capabilities, batch, imported: Payload.of(rest) }
+}
+
+/** Answers that came with an imported history: settled and in the history, by whom nobody knows. */
+function importedAnswers(behind: readonly HistoryEntry[]): Map<string, CallState> {
+  const calls = new Map<string, CallState>()
+  const partsOf = (message: JsonValue) => (isJsonObject(message) && Array.isArray(message['parts']) ? message['parts'] : [])
+  for (const part of behind.flatMap((entry) => partsOf(entry.template.value))) {
+    if (!isJsonObject(part) || part['part_kind'] !== 'tool-return' || typeof part['tool_call_id'] !== 'string') continue
+    const settlement = SETTLEMENTS[String(part['outcome'])] ?? 'returned'
+    const answer = { settlement, part: Payload.of(part), wait: undefined, number: 0, reason: null, time: 0 }
+    if (!calls.has(part['tool_call_id']))
+      calls.set(part['tool_call_id'], { dispatch: undefined, settled: answer, composed: true, waitId: undefined })
+  }
+  return calls
+}
+
+const SETTLEMENTS: Readonly<Record<string, Settlement>> = {
+  success: 'returned',
+  failed: 'failed',
+  denied: 'denied',
+  retried: 'retried',
+  interrupted: 'unknown',
 }
 
 function composed(state: ThreadState, event: Of<'request.composed/1'>): ThreadState {
@@ -134,8 +172,22 @@ function composed(state: ThreadState, event: Of<'request.composed/1'>): ThreadSt
     version: event.version,
     runId: event.run_id,
   }
-  const run = state.run && { ...state.run, step: event.data.step, modelFailures: 0, input: null, updatedAt: event.time }
+  const run = state.run && {
+    ...state.run,
+    step: event.data.step,
+    modelFailures: 0,
+    ...(tookInput(state.run, template) ? { input: null, accepted: NOTHING } : {}),
+    updatedAt: event.time,
+  }
   return { ...state, history: state.history.push(entry), batch, run }
+}
+
+/** True if what people said is in this request. */
+function tookInput({ input, accepted }: RunState, template: Payload): boolean {
+  if (input === null && accepted.length === 0) return true
+  const message = template.value
+  const parts = isJsonObject(message) && Array.isArray(message['parts']) ? message['parts'] : []
+  return parts.some((part) => isJsonObject(part) && part['part_kind'] === 'user-prompt')
 }
 
 function responded(state: ThreadState, event: Of<'model.responded/1'>): ThreadState {
@@ -162,6 +214,7 @@ function responded(state: ThreadState, event: Of<'model.responded/1'>): ThreadSt
 function revised(state: ThreadState, event: Of<'history.revised/1'>): ThreadState {
   known(event, event.data.why)
   const patch = event.data.patch.value
+  if (isJsonObject(patch) && isJsonObject(patch['tail'])) return tailRevised(state, event, patch['tail'])
   const replace = isJsonObject(patch) && isJsonObject(patch['replace']) ? patch['replace'] : {}
   const entries = state.history.slice()
   for (const [key, message] of Object.entries(replace)) {
@@ -173,6 +226,34 @@ function revised(state: ThreadState, event: Of<'history.revised/1'>): ThreadStat
   return { ...state, history: AppendList.of(entries) }
 }
 
+/**
+ * Everything from `from` on is these messages. The latest response keeps its calls, whatever was cut from its parts, and the answers that were
+ * known before; answers that are new behind it count too.
+ */
+function tailRevised(state: ThreadState, event: LogEvent, tail: JsonObject): ThreadState {
+  const { from, messages } = tail
+  if (typeof from !== 'number' || from > state.history.length || !Array.isArray(messages))
+    throw unfoldable(event, 'it replaces messages that do not exist.')
+  const entries = state.history.slice(0, from)
+  for (const message of messages) entries.push(importedEntry(message))
+  const history = AppendList.of(entries)
+  const response = entries.findLast((entry) => entry.role === 'response')
+  if (response === undefined) return { ...state, history, batch: undefined }
+  const at = entries.lastIndexOf(response)
+  const batch = state.batch ?? { origin: `m${at}`, runId: null, attempt: null, calls: new Map<string, CallState>() }
+  const calls = new Map(batch.calls)
+  for (const [id, answer] of importedAnswers(entries.slice(at + 1))) if (!calls.get(id)?.settled) calls.set(id, answer)
+  return { ...state, history, batch: { ...batch, response, calls } }
+}
+
+const importedEntry = (message: JsonValue): HistoryEntry => ({
+  role: isJsonObject(message) && message['kind'] === 'response' ? 'response' : 'request',
+  template: Payload.of(message),
+  settled: undefined,
+  version: 0,
+  runId: null,
+})
+
 function withCall(state: ThreadState, event: LogEvent, callId: string, change: (call: CallState) => CallState): ThreadState {
   if (!state.batch) throw unfoldable(event, 'no response is open.')
   const calls = new Map(state.batch.calls)
@@ -182,7 +263,8 @@ function withCall(state: ThreadState, event: LogEvent, callId: string, change: (
 
 function dispatched(state: ThreadState, event: Of<'tool.dispatched/1'>): ThreadState {
   const { call_id, number, idempotency_key, start_by_ms } = event.data
-  return withCall(state, event, call_id, (call) => {
+  const run = state.run && { ...state.run, toolCalls: state.run.toolCalls + 1 }
+  return withCall({ ...state, run }, event, call_id, (call) => {
     if (call.settled) throw unfoldable(event, 'the call is settled.')
     if (number !== (call.dispatch?.number ?? 0) + 1) throw unfoldable(event, 'the dispatch number does not follow.')
     const dispatch = {

@@ -5,7 +5,7 @@ import { ZERO_HASH } from '../events/index.ts'
 /**
  * Raised with every change of `evolve` (R3). A snapshot of another fold version is ignored and the thread folded again.
  */
-export const FOLD_VERSION = 1
+export const FOLD_VERSION = 2
 
 /** What the fold of a thread's events gives. Immutable; every version of a thread shares what did not change. */
 export interface ThreadState {
@@ -163,6 +163,12 @@ export interface RunState {
   readonly blocked: { readonly code: string; readonly revision: string } | undefined
   /** User-prompt content that no request has carried yet. */
   readonly input: Payload | null
+  /** Further input, accepted while it runs and not carried yet. */
+  readonly accepted: readonly { readonly id: string; readonly content: Payload }[]
+  /** Answers its caller gave to calls that no wait of this log stands for: a deferred resume in wire form. */
+  readonly answers: Payload | null
+  /** Calls it has dispatched. */
+  readonly toolCalls: number
   readonly options: Payload | undefined
   readonly startedAt: number
   readonly updatedAt: number
@@ -184,6 +190,8 @@ export interface RunEnd {
   readonly status: 'suspended' | 'completed' | 'failed' | 'cancelled'
   readonly output: Payload | null
   readonly failure: { code: string; message: string; retryable: boolean } | null
+  /** What outsiders may know of a failure beside its code. */
+  readonly details: Payload | null
   readonly reason: string | null
   /** Version of the event that ended it. */
   readonly version: number

@@ -61,6 +61,7 @@ describe('run', () => {
     expect(suspended.code).toBe(0)
     const told = await run(['run', AGENTS, 'new', '-', '-o', 'jsonl'], { log, input: 'Hello 3' })
     expect(records(told.out).map((line) => line['event'] ?? line['text'] ?? line['status'])).toEqual([
+      'run_started',
       'thread.opened/1',
       'run.requested/1',
       'run.started/1',

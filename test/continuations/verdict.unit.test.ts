@@ -91,6 +91,7 @@ const ended: RunEnd = {
   status: 'cancelled',
   output: null,
   failure: null,
+  details: null,
   reason: null,
   version: 1,
   time: 1,

@@ -207,7 +207,7 @@ test('a response cut in the middle stays, filtered, and its calls are closed', a
   expect(result.status).toBe('failed')
   expect(ran).toEqual([])
   const history = (await threads.thread('thread_a').state()).messageHistory
-  expect(history.map((m) => m.state)).toEqual(['complete', 'interrupted', 'interrupted'])
+  expect(history.map((m) => m.state)).toEqual(['complete', 'interrupted', 'complete'])
   expect(returnsOf(history)).toEqual([['c1', 'failed']])
 })
 

@@ -129,7 +129,7 @@ describe('a change of the fold', () => {
   test('with a fold version of its own asks for what old logs fold to under it, once', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'threadlog-recorded-'))
     const directory = new URL(`${pathToFileURL(folder).href}/`)
-    const old = logs.filter(({ manifest }) => ['cancel', 'text'].includes(manifest.name))
+    const old = logs.filter(({ id }) => ['cancel', 'text'].some((name) => id === `${FOLD_VERSION}/${name}`))
     writeLogs(
       new Map(old.map(({ id, manifest }) => [manifest.name, readFileSync(new URL(`${id}.ndjson`, recordedLogs), 'utf8')])),
       { directory },

@@ -196,8 +196,8 @@ test('row 105: a log cut off behind or in front of a snapshot', async () => {
   // The log begins just behind the snapshot, further behind it, and with the snapshot's own event: nothing is lost only then.
   expect(await damaged(`DELETE FROM events WHERE version <= ${at}`)).toMatchObject(missing(at + 1))
   expect(await damaged(`DELETE FROM events WHERE version <= ${at + 1}`)).toMatchObject(missing(at + 2))
-  expect(stateHash((await damaged(`DELETE FROM events WHERE version < ${at}`)).state)).toBe(manifest.state)
+  expect(stateHash((await damaged(`DELETE FROM events WHERE version < ${at}`)).state)).toBe(stateHash(foldStream(records).state))
   // A hole behind the snapshot, and one before it that the snapshot has seen.
   expect(await damaged(`DELETE FROM events WHERE version = ${at + 1}`)).toMatchObject(missing(at + 2))
-  expect(stateHash((await damaged(`DELETE FROM events WHERE version = 3`)).state)).toBe(manifest.state)
+  expect(stateHash((await damaged(`DELETE FROM events WHERE version = 3`)).state)).toBe(stateHash(foldStream(records).state))
 })

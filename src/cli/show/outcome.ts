@@ -66,6 +66,7 @@ export function outcomeOf(event: LogEvent): string {
     case 'model.failed/2':
       return `failed: ${event.data.code}`
     case 'tool.settled/1':
+    case 'tool.reconciled/1':
       return settlementText(event.data.settlement)
     case 'run.suspended/1':
       return counted(event.data.batch.length, 'wait')

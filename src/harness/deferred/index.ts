@@ -1,3 +1,4 @@
+export { lowered } from './lower.ts'
 export * from './outcomes.ts'
 export { preflight } from './preflight.ts'
 export { remaining } from './remaining.ts'

@@ -1,4 +1,4 @@
-import { Payload } from '../../../src/base/index.ts'
+import { canonicalJson, Payload } from '../../../src/base/index.ts'
 import { type Decision, decodeState, encodeState, type ThreadState } from '../../../src/projections/index.ts'
 
 type Decide = (state: ThreadState) => Decision | undefined
@@ -38,7 +38,7 @@ function attempt(decide: () => Decision | undefined): Attempted {
 /** What gets into the log. Payloads write themselves as what they hold. */
 const textOf = ({ decision, error }: Attempted): string =>
   error === undefined
-    ? JSON.stringify(decision ? [decision.context, decision.drafts] : null)
+    ? canonicalJson(JSON.parse(JSON.stringify(decision ? [decision.context, decision.drafts] : null)))
     : `an error: ${(error as Error).message}`
 
 /** Freezes all that can be reached. Lists and facts keep theirs private. */

@@ -47,7 +47,8 @@ function* illegalPrompt(prompt: LanguageModelV4Prompt): Iterable<string> {
         if (part.type === 'tool-result' && !open.delete(part.toolCallId))
           yield `prompt: a result of ${part.toolCallId} without its call`
   }
-  if (open.size > 0) yield `prompt: it ends with ${[...open].join(', ')} unanswered`
+  // A response that its provider paused is whole once it has gone on.
+  if (open.size > 0 && role !== 'assistant') yield `prompt: it ends with ${[...open].join(', ')} unanswered`
   if (role === 'system' || role === '') yield 'prompt: it asks nothing'
 }
 

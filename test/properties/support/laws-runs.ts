@@ -72,7 +72,8 @@ const said = (state: ThreadState): string =>
   canonicalJson(
     messageHistory(state).map((message) =>
       message.kind === 'request'
-        ? { ...message, parts: message.parts.filter((part) => part.part_kind !== 'system-prompt') }
+        ? // A request that was cut is whole once it is sent again.
+          { ...message, state: '', timestamp: '', parts: message.parts.filter((part) => part.part_kind !== 'system-prompt') }
         : message,
     ) as unknown as JsonValue,
   )

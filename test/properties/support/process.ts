@@ -95,7 +95,7 @@ export class Process implements Stage {
   }
 
   get drive() {
-    return { deps: this, signal: this.closing.signal }
+    return { bindings: { deps: this }, signal: this.closing.signal }
   }
 
   /** Begins what `work` does, unless something is being done. */

@@ -256,6 +256,22 @@ const foreign: Scenario = async (stage) => {
   await stage.append(threads, { type: 'reservation.withdrawn/1', data })
 }
 
+/** A tool hears more from the user while it works; another is cut off, and a person finds out what it did. */
+const steered: Scenario = async (stage) => {
+  const threads = await stage.process()
+  const { thread } = stage
+  const working = defineTool({
+    ...{ name: 'working', description: 'Works', input },
+    execute: async () => {
+      await threads.thread(thread).steer('And hurry.', { id: 'hurry' })
+      return { done: true }
+    },
+  })
+  const agent = agentOf([calls(['c1', 'working', { n: 1 }]), calls(['c2', 'broken', { n: 2 }])], [working, broken])
+  await threads.run(agent, { thread, input: 'Work.' }).catch(() => {})
+  await threads.thread(thread).reconcile('c2', { result: { found: 2 } }, { by: 'lead', reason: 'seen in the ledger' })
+}
+
 /** Something unique, taken and given back. */
 const reservation: Scenario = async (stage) => {
   const threads = await stage.process()
@@ -267,6 +283,6 @@ const reservation: Scenario = async (stage) => {
 /** By name of the file. */
 export const scenarios: Readonly<Record<string, Scenario>> = {
   ...{ text, tools, suspension, denial, override, cancel, failure, recovery, revisions, quarantine, expiry, imported },
-  ...{ foreign, reservation },
+  ...{ foreign, reservation, steered },
   'external-failure': externalFailure,
 }

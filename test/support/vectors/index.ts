@@ -3,7 +3,7 @@ import { isThreadlogError } from '../../../src/base/index.ts'
 import { openStore, runVector as runContinuation } from './continuation/index.ts'
 import { type VectorFile, vectorFiles } from './files.ts'
 import { pure } from './harness/pure.ts'
-import { run } from './harness/run.ts'
+import { runs } from './harness/run.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: recorded JSON of many shapes
 type Any = any
@@ -41,7 +41,7 @@ const KINDS: Readonly<Record<string, (vector: Any, file: Any) => Promise<string 
 }
 
 async function harness(vector: Any): Promise<string | undefined> {
-  const kind = pure[vector.kind] ?? run[vector.kind]
+  const kind = pure[vector.kind] ?? runs[vector.kind]
   if (!kind) throw new Error(`no runner for ${vector.kind}`)
   try {
     await kind(vector)

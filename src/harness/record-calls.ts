@@ -1,0 +1,53 @@
+import { COMMIT_LIMITS } from '../events/index.ts'
+import type { Proposal } from '../projections/index.ts'
+import { recordedOptions } from './begin.ts'
+import { hasUncomposedAnswers } from './caller-answers.ts'
+import { settle, settleUnknown } from './drafts.ts'
+import type { Executed, Start } from './executed.ts'
+import { fail } from './plan.ts'
+import { retryOf } from './plan-calls.ts'
+
+export interface Finished {
+  start: Start
+  executed: Executed
+}
+
+/** How many outcomes one commit can hold, at least one. */
+export function fitting(finished: readonly { executed: Executed }[]): number {
+  let bytes = 0
+  const end = finished.findIndex(
+    ({ executed }) => (bytes += executed.is === 'returned' ? executed.bytes : 0) > COMMIT_LIMITS.bytes / 2,
+  )
+  return end < 0 ? finished.length : Math.max(1, end)
+}
+
+/** The settlements of finished calls; a throw ends the run when its options say so. */
+export function record(proposal: Proposal, finished: readonly { start: Start; executed: Executed }[]): Proposal {
+  let threw: { start: Start; errorName: string } | undefined
+  const strict = recordedOptions(proposal.state.run?.options).toolErrors === 'throw'
+  for (const { start, executed } of finished) {
+    const { context, state } = proposal
+    const known = state.batch?.calls.get(start.callId)
+    const common = { callId: start.callId, toolName: start.tool.name, number: start.number }
+    if (executed.is === 'missed' || executed.is === 'deferred' || known?.settled) continue
+    if (executed.is === 'retried') {
+      const retry = retryOf(state.run, start.tool.name, 'model_retry')
+      proposal = proposal.add(settle(context, { ...common, settlement: 'retried', content: executed.content, retry }))
+    } else if (executed.is !== 'threw') {
+      const { is: settlement, content } = executed
+      const metadata = executed.is === 'returned' ? executed.metadata : undefined
+      const settling = { ...common, settlement, content }
+      proposal = proposal.add(settle(context, metadata === undefined ? settling : { ...settling, metadata }))
+    } else if (strict) {
+      threw = { start, errorName: executed.errorName }
+      if (!hasUncomposedAnswers(state))
+        proposal = proposal.add(settleUnknown(context, start.callId, start.tool.name, known, 'threw'))
+    } else {
+      const content = { error: { code: 'tool_threw', type: executed.errorName, retryable: false } }
+      proposal = proposal.add(settle(context, { ...common, settlement: 'failed', content }))
+    }
+  }
+  if (!threw) return proposal
+  const details = { tool: threw.start.tool.name, call_id: threw.start.callId, error_type: threw.errorName }
+  return fail(proposal, { code: 'tool_threw', message: 'A tool threw an exception.', details })
+}

@@ -1,0 +1,81 @@
+import { isJsonObject, type JsonObject } from '../base/index.ts'
+import type { ResponseMessage } from '../messages/index.ts'
+import { messageOf, type RunState, type ThreadState } from '../projections/index.ts'
+import { NO_USAGE, type RunUsage } from './run-result.ts'
+
+/** What a run may use; beyond it, it fails with `usage_limit_exceeded`. Absent: no limit but 1,000 requests. */
+export interface UsageLimits {
+  requests?: number
+  toolCalls?: number
+  inputTokens?: number
+  outputTokens?: number
+  totalTokens?: number
+}
+
+interface Exceeded {
+  code: 'usage_limit_exceeded'
+  message: string
+}
+const exceeded = (message: string): Exceeded => ({ code: 'usage_limit_exceeded', message })
+
+/** The limits as recorded with the run. */
+export function limitsOf(run: RunState | undefined): UsageLimits {
+  const options = run?.options?.value
+  const limits = isJsonObject(options) ? options['usage_limits'] : undefined
+  return isJsonObject(limits) ? (limits as UsageLimits) : {}
+}
+
+/** Model requests per run before it fails, whatever its limits (settled list §2). */
+const MAX_STEPS = 1000
+
+/** Why the run may not ask its model again. */
+export function usageLimit(state: ThreadState): Exceeded | undefined {
+  const run = state.run
+  if (!run) return undefined
+  const limits = limitsOf(run)
+  const { inputTokens: input, outputTokens: output, totalTokens: total } = limits
+  if (input === undefined && output === undefined && total === undefined) return undefined
+  const used = usageOf(state, run.runId)
+  if (input !== undefined && used.inputTokens > input) return exceeded(`The run read more than ${input} tokens.`)
+  if (output !== undefined && used.outputTokens > output) return exceeded(`The run wrote more than ${output} tokens.`)
+  if (total !== undefined && used.inputTokens + used.outputTokens > total)
+    return exceeded(`The run used more than ${total} tokens.`)
+  return undefined
+}
+
+/** Why the run may not send the request that is composed. */
+export function requestLimit(run: RunState): Exceeded | undefined {
+  const { requests = MAX_STEPS } = limitsOf(run)
+  return run.step > Math.min(requests, MAX_STEPS)
+    ? exceeded(`The run made ${Math.min(requests, MAX_STEPS)} model requests.`)
+    : undefined
+}
+
+/** Why the calls that are about to start may not. */
+export function toolLimit({ run }: ThreadState): Exceeded | undefined {
+  const { toolCalls } = limitsOf(run)
+  return run && toolCalls !== undefined && run.toolCalls > toolCalls
+    ? exceeded(`The run made ${toolCalls} calls of tools.`)
+    : undefined
+}
+
+/** What the responses of a run used, as they say themselves. */
+export function usageOf(state: ThreadState, runId: string): RunUsage {
+  const sum = { ...NO_USAGE }
+  for (let i = state.history.length - 1; i >= 0; i--) {
+    const entry = state.history.at(i)
+    if (entry?.runId !== runId) {
+      if (entry?.runId === null) continue
+      break
+    }
+    if (entry.role !== 'response') continue
+    const usage = (messageOf(entry) as ResponseMessage).usage as unknown as JsonObject
+    const tokens = (name: string) => (typeof usage[name] === 'number' ? (usage[name] as number) : 0)
+    sum.requests++
+    sum.inputTokens += tokens('input_tokens')
+    sum.outputTokens += tokens('output_tokens')
+    sum.cacheReadTokens += tokens('cache_read_tokens')
+    sum.cacheWriteTokens += tokens('cache_write_tokens')
+  }
+  return sum
+}
