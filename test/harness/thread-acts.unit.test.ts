@@ -4,7 +4,7 @@ import { defineAgent, defineTool, openThreadlog, type Policy, type Threadlog } f
 import { scriptedModel } from '../../src/models/index.ts'
 import { agentOf, calls, eventsOf, returnsOf, says, toolbox } from '../support/agents.ts'
 
-// What can be done with a thread beside running it, on memory and on a file: steer, fork, reconcile; and what its agent may ask for.
+// What can be done with a thread beside running it, and what its runs may be given.
 
 const open = () => openThreadlog({ application: 'test' })
 const prompts = async (threads: Threadlog, thread: string) =>
