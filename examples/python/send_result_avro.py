@@ -4,15 +4,15 @@ import json
 import sys
 
 from confluent_kafka import SerializingProducer
-from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry import SchemaRegistryClient, record_subject_name_strategy
 from confluent_kafka.schema_registry.avro import AvroSerializer
 
 brokers, prefix, registry, provider, external_id, result = sys.argv[1:]
 topic = f"{prefix}.results"
 client = SchemaRegistryClient({"url": registry})
-schema = client.get_latest_version(f"{topic}-value").schema.schema_str
-# Nothing is registered from here: the engine knows the ids that `threadlog schemas register` gave.
-options = {"auto.register.schemas": False, "use.latest.version": True}
+# Where `threadlog schemas register` put it. Nothing is registered from here: the engine asked for the ids when it started.
+schema = client.get_latest_version("threadlog.edges.Result").schema.schema_str
+options = {"auto.register.schemas": False, "use.latest.version": True, "subject.name.strategy": record_subject_name_strategy}
 
 
 def told(error, message):

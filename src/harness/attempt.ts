@@ -16,6 +16,7 @@ import { type Agent, type ModelRecovery, type Policy, withoutDeferral } from './
 import { execute } from './execute.ts'
 import type { Executed, Start } from './executed.ts'
 import { giveUp, isHopeless } from './give-up.ts'
+import { asShown } from './history/index.ts'
 import {
   continued,
   type Failed,
@@ -28,6 +29,7 @@ import {
 } from './model-outcomes.ts'
 import { advance, cancel, NO_SETTINGS, type Plan } from './plan.ts'
 import type { PlanEnvironment } from './plan-calls.ts'
+import { INTERRUPTED_BEFORE_RESULT } from './prepare.ts'
 import { fitting, record } from './record-calls.ts'
 import type { StateStore } from './state-store.ts'
 
@@ -309,7 +311,10 @@ class Attempt {
     const agent = this.#agent
     return streamResponse({
       model: agent.model,
-      messages: messageHistory(state),
+      messages: asShown(messageHistory(state), {
+        content: INTERRUPTED_BEFORE_RESULT,
+        timestamp: isoTimestamp(store.clock.now()),
+      }),
       tools: [...agent.tools.values()].map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
       ...(agent.output === undefined ? {} : { responseFormat: { type: 'json', schema: agent.output.schema as JSONSchema7 } }),
       signal: this.#either,

@@ -45,7 +45,10 @@ export function openBatchCalls(state: ThreadState): ToolCallPart[] {
   const batch = state.batch
   if (!batch) return []
   const response = messageOf(batch.response)
-  return response.kind === 'response' ? toolCalls(response).filter((call) => !batch.calls.get(call.tool_call_id)?.settled) : []
+  if (response.kind !== 'response') return []
+  // Of calls under one id, which only an imported response has, the first stands for all: an answer names its call by the id.
+  const seen = new Set<string>()
+  return toolCalls(response).filter(({ tool_call_id: id }) => !batch.calls.get(id)?.settled && !seen.has(id) && seen.add(id))
 }
 
 /** What an answered wait says of its call. */

@@ -16,7 +16,7 @@ test('each of the 154 cases is in the title of a test, in a recorded vector, or 
     file.vectors.flatMap((v) => v['spec_case'] ?? []),
   )
   const titles = globSync('test/**/*.test.ts', { cwd: root }).flatMap((file) =>
-    [...readFileSync(join(root, file), 'utf8').matchAll(/'case ([\d, ]+):/g)].flatMap((match) => numbersIn(match[1] ?? '')),
+    [...readFileSync(join(root, file), 'utf8').matchAll(/['"`]case ([\d, ]+):/g)].flatMap((match) => numbersIn(match[1] ?? '')),
   )
   const page = readFileSync(join(root, 'docs/parity.md'), 'utf8').split('## State and resume')[1]?.split(/^## /m)[0] ?? ''
   const listed = [...page.matchAll(/^\| ([\d, to]+) \|/gm)].flatMap((match) => numbersIn(match[1] ?? ''))
@@ -29,7 +29,7 @@ test('what the page says of a test is so', () => {
   const page = readFileSync(join(root, 'docs/parity.md'), 'utf8')
   for (const [, numbers, file] of page.matchAll(/^\| ([\d, to]+) \|.*`(test\/[^`]+\.ts)` \|$/gm)) {
     const text = readFileSync(join(root, file ?? ''), 'utf8')
-    const titles = new Set([...text.matchAll(/'case ([\d, ]+):/g)].flatMap((match) => numbersIn(match[1] ?? '')))
+    const titles = new Set([...text.matchAll(/['"`]case ([\d, ]+):/g)].flatMap((match) => numbersIn(match[1] ?? '')))
     for (const n of numbersIn(numbers ?? '')) expect([file, n, titles.has(n)]).toEqual([file, n, true])
   }
 })

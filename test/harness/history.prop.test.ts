@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { JsonValue } from '../../src/base/index.ts'
 import {
+  asShown,
   closeOlder,
   closeUnanswered,
   coldStart,
@@ -9,7 +10,6 @@ import {
   mergeAdjacent,
   withoutBrokenNatives,
 } from '../../src/harness/history/index.ts'
-import { asShown } from '../../src/harness/history/model-view.ts'
 import { type Message, openCalls, type RequestPart } from '../../src/messages/index.ts'
 import { history, windows } from '../support/histories.ts'
 

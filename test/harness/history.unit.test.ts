@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { JsonValue } from '../../src/base/index.ts'
 import {
+  asShown,
   closeOlder,
   closeUnanswered,
   coldStart,
@@ -9,7 +10,6 @@ import {
   mergeAdjacent,
   withoutBrokenNatives,
 } from '../../src/harness/history/index.ts'
-import { asShown } from '../../src/harness/history/model-view.ts'
 import {
   builtinToolCallPart,
   builtinToolReturnPart,

@@ -8,6 +8,7 @@ import { DirectReader } from './direct.ts'
 import { translate } from './errors.ts'
 import { PROGRESS, type Progress, type ProgressRow, progressOf } from './ingest.ts'
 import { probeLineage } from './lineage.ts'
+import { type Extent, extentOf } from './origin.ts'
 import { KafkaOwners } from './owners.ts'
 import { CARRIERS, groupProgress } from './progress.ts'
 import { markOf, type ReplicaOf } from './replica.ts'
@@ -160,7 +161,10 @@ async function unjudged(kafka: Kafka, reader: DirectReader, prefix: string, part
   const all = range(partitions)
   const ends = await reader.patiently(() => reader.offsets(topic, all, 'committed'))
   const firsts = await reader.patiently(() => reader.offsets(topic, all, 'first'))
+  const extents = new Map<number, Extent>()
+  for (const partition of all) extents.set(partition, await reader.patiently(() => extentOf(reader, topic, partition)))
   const saved = await groupProgress(kafka, reader, {
+    extents,
     group: 'intake',
     topic: 'results',
     partitions: all,

@@ -2,8 +2,12 @@ import type { Kafka } from 'kafkajs'
 import type { TopicName } from '../ports.ts'
 import { withAdmin } from './admin.ts'
 import type { DirectReader, RawRecord } from './direct.ts'
+import { type Extent, isRemade, type Origin, originText, parseOrigin } from './origin.ts'
 
-/** Header of a record written together with a group's progress: `<group> <topic> <next offset>`. Offsets of idle groups expire, records do not. */
+/**
+ * Header of a record written together with a group's progress: `<group> <topic> <next offset>`, and where the partition that was read began, if
+ * that is watched. Offsets of idle groups expire, records do not.
+ */
 export const PROGRESS_HEADER = 'threadlog-progress'
 
 /** Where the records stand that carry the progress of a group that reads a topic. */
@@ -18,12 +22,21 @@ const READ = { maxWaitMs: 100, maxBytes: 1 << 20, committed: true }
 
 const max = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
-export const mark = (group: string, topic: string, next: bigint): string => `${group} ${topic} ${next}`
-
-function markOf({ headers }: RawRecord, group: string, topic: string): bigint | undefined {
-  const [by, of, next = ''] = headers[PROGRESS_HEADER]?.split(' ') ?? []
-  return by === group && of === topic && /^\d{1,19}$/.test(next) ? BigInt(next) : undefined
+/** What a record says of the progress it was written with. */
+interface Mark {
+  readonly next: bigint
+  readonly origin: Origin | undefined
 }
+
+export const mark = (group: string, topic: string, next: bigint, origin?: Origin): string =>
+  [group, topic, next, ...(origin ? [originText(origin)] : [])].join(' ')
+
+function markOf({ headers }: RawRecord, group: string, topic: string): Mark | undefined {
+  const [by, of, next = '', origin] = headers[PROGRESS_HEADER]?.split(' ') ?? []
+  return by === group && of === topic && /^\d{1,19}$/.test(next) ? { next: BigInt(next), origin: parseOrigin(origin) } : undefined
+}
+
+const isSameOrigin = (a: Mark, b: Mark): boolean => (a.origin && originText(a.origin)) === (b.origin && originText(b.origin))
 
 /**
  * The progress that the newest records of a partition carry; undefined when none does. Reads back from the end, committed records only.
@@ -33,20 +46,21 @@ async function markedProgress(
   reader: DirectReader,
   where: { carrier: string; partition: number; group: string; topic: string },
   looks = Number.POSITIVE_INFINITY,
-): Promise<bigint | undefined> {
+): Promise<Mark | undefined> {
   const { carrier, partition, group, topic } = where
   const offset = async (which: 'first' | 'committed') => (await reader.offsets(carrier, [partition], which)).get(partition)!
   const [first, end] = [await offset('first'), await offset('committed')]
   let step = STEP
   for (let to = end; to > first && looks > 0; step *= 4n, looks--) {
     const from = max(to - step, first)
-    let found: bigint | undefined
+    let found: Mark | undefined
     for (let at = from; at < to; ) {
       const batch = await reader.fetchOne({ topic: carrier, partition, offset: at }, READ)
       if (batch.next <= at) break
       for (const record of batch.records) {
-        const next = record.offset < to ? markOf(record, group, topic) : undefined
-        if (next !== undefined && (found === undefined || next > found)) found = next
+        const mark = record.offset < to ? markOf(record, group, topic) : undefined
+        // Of a topic that was made anew the newest says where it stands; else the furthest.
+        if (mark && !(found && isSameOrigin(found, mark) && found.next >= mark.next)) found = mark
       }
       at = batch.next
     }
@@ -71,6 +85,8 @@ export interface ProgressOf {
   carriers: readonly string[]
   /** Full names of group and topic under which the cluster keeps the offsets. */
   saved: { group: string; topic: string }
+  /** The partitions as they are, where the topic may be made anew: after that a group begins at its first record. */
+  extents?: ReadonlyMap<number, Extent>
 }
 
 /**
@@ -86,8 +102,11 @@ export async function groupProgress(kafka: Kafka, reader: DirectReader, o: Progr
     const where = { carrier, partition, group: o.group, topic: o.topic }
     // Where the offset is there, the newest records are enough to check it.
     const far = offsets.has(partition) ? 1 : undefined
-    const next = await reader.patiently(() => markedProgress(reader, where, far))
-    if (next !== undefined && next > (found.get(partition) ?? -1n)) found.set(partition, next)
+    const mark = await reader.patiently(() => markedProgress(reader, where, far))
+    if (!mark) return
+    const extent = o.extents?.get(partition)
+    if (mark.origin && extent && isRemade(mark.origin, extent, mark.next)) found.set(partition, extent.first)
+    else if (mark.next > (found.get(partition) ?? -1n)) found.set(partition, mark.next)
   }
   await Promise.all(o.partitions.flatMap((partition) => o.carriers.map((carrier) => look(carrier, partition))))
   return found

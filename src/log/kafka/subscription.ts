@@ -1,8 +1,10 @@
 import type { Kafka } from 'kafkajs'
+import { retryLater } from '../../base/index.ts'
 import type { Delivery, Positions, TopicName } from '../ports.ts'
 import type { DirectReader, RawRecord } from './direct.ts'
 import { translate } from './errors.ts'
 import { fromKafkaHeaders } from './headers.ts'
+import { extentOf, isRemade, type Origin } from './origin.ts'
 import { PROGRESS_HEADER } from './progress.ts'
 import { TopicTail } from './tail.ts'
 import { range } from './topic-plan.ts'
@@ -23,6 +25,8 @@ export interface SubscriptionOptions {
   group: string | undefined
   from: Positions | undefined
   saved(): Promise<Positions>
+  /** Where a partition began when `saved` was last asked; undefined if it had no record, or nobody watches that. */
+  origin(partition: number): Origin | undefined
 }
 
 /** One reader of a topic: of all partitions, or, for a group, of those this process has. */
@@ -37,6 +41,8 @@ export class Subscription {
   #tail: TopicTail | undefined
   #failure: { error: unknown } | undefined
   #reading: ReadonlySet<number> = new Set()
+  /** Where each partition of a group began, and how far it was read: others may make the topic anew meanwhile. */
+  readonly #read = new Map<number, { origin: Origin; next: bigint }>()
 
   constructor(o: KafkaTopicsOptions, reader: DirectReader, topic: { topic: TopicName; name: string }, s: SubscriptionOptions) {
     this.#o = o
@@ -97,16 +103,44 @@ export class Subscription {
       committed: true,
       ...(this.#o.onTrouble && { onTrouble: this.#o.onTrouble }),
       onStopped: (_, error) => {
-        this.#failure ??= { error }
-        this.#wake()
+        this.#refuseRemade().then(
+          () => this.#fail(error),
+          // Either it was made anew, or nobody knows yet: the reader looks again when it begins again.
+          (remade: unknown) => this.#fail(translate(remade, name)),
+        )
       },
+      onResumed: () => this.#refuseRemade(),
       onRecords: async ({ partition, records }) => {
-        if (records.length === 0) return
+        const [head] = records
+        if (!head) return
+        const origin = this.#read.get(partition)?.origin ?? this.#s.origin(partition) ?? head
+        this.#read.set(partition, { origin, next: records.at(-1)!.offset + 1n })
         while (this.#batches.length >= BEHIND) await new Promise<void>((resolve) => this.#crowd.add(resolve))
         this.#batches.push(records.map((record) => deliveryOf(this.#topic.topic, partition, record)))
         this.#wake()
       },
     })
+  }
+
+  /** @throws ThreadlogError `topic_remade` (retry) when a partition is not the one that was read here (R16) */
+  async #refuseRemade(): Promise<void> {
+    if (this.#s.group === undefined) return
+    for (const [partition, { origin, next }] of this.#read) {
+      const path = `${this.#topic.name}[${partition}]`
+      if (!isRemade(origin, await extentOf(this.#reader, this.#topic.name, partition), next)) continue
+      const error = retryLater('topic_remade', 'The topic was made anew while it was read.', {
+        path,
+        details: { partition, next: String(next) },
+        hint: 'It is read again from its first record.',
+      })
+      this.#fail(error)
+      throw error
+    }
+  }
+
+  #fail(error: unknown): void {
+    this.#failure ??= { error }
+    this.#wake()
   }
 
   /** Where each partition is read from: as asked, else the group's saved place, else its first record. */
@@ -141,10 +175,7 @@ export class Subscription {
         this.#reading = new Set([...wanted].filter((partition) => now.has(partition)))
         this.#tail?.assign(new Map([...kept, ...places].filter(([partition]) => this.#reading.has(partition))))
       })
-      .catch((error: unknown) => {
-        this.#failure ??= { error }
-        this.#wake()
-      })
+      .catch((error: unknown) => this.#fail(error))
   }
 }
 

@@ -6,6 +6,7 @@ import { CLOSE_MS, producerOf, within } from './connection.ts'
 import { DirectReader } from './direct.ts'
 import { closed, isHopeless, isKind, MISSING, translate } from './errors.ts'
 import { toKafkaHeaders } from './headers.ts'
+import { type Extent, extentOf, isRemade, type Origin } from './origin.ts'
 import { CARRIERS, groupProgress, mark, PROGRESS_HEADER } from './progress.ts'
 import { pause } from './sender.ts'
 import { deliveryOf, type KafkaTopicsOptions, Subscription } from './subscription.ts'
@@ -36,6 +37,8 @@ export class KafkaTopics implements Topics {
   readonly #transactors = new Map<string, { transactor: Transactor; partition: number | undefined }>()
   /** By topic and partition, the first record of the newest transaction of this process. */
   readonly #written = new Map<string, bigint>()
+  /** Where the partitions of `results` began when they were last looked at: others keep that topic, and may make it anew. */
+  readonly #origins = new Map<number, Origin>()
   readonly #subscriptions = new Set<Subscription>()
   readonly #stop = new AbortController()
   #producer: Promise<Producer> | undefined
@@ -110,7 +113,8 @@ export class KafkaTopics implements Topics {
     // Who lost a partition must not take its id again: that would stop the new owner.
     if (place && this.#o.assigned?.()?.has(place[0]) === false) throw moved(id)
     // Records stand in the partition whose progress they carry: who owns one owns the other.
-    const marked = progress && place && { [PROGRESS_HEADER]: mark(progress.group, progress.topic, place[1]) }
+    const origin = place && progress?.topic === 'results' ? this.#origins.get(place[0]) : undefined
+    const marked = progress && place && { [PROGRESS_HEADER]: mark(progress.group, progress.topic, place[1], origin) }
     const messages = Object.entries(publish).map(([topic, records]) => ({
       topic: this.#name(topic as TopicName),
       messages: (records ?? []).map((record) => {
@@ -173,15 +177,35 @@ export class KafkaTopics implements Topics {
   ): Promise<Positions> {
     const name = this.#name(topic)
     const carriers = (CARRIERS[topic] ?? []).map((carrier) => this.#name(carrier))
+    const asked = [...partitions]
     try {
+      const extents = topic === 'results' ? await this.#extents(name, group, asked) : undefined
       const saved = await groupProgress(this.#o.kafka, this.#reader, {
-        ...{ group, topic, carriers, partitions: [...partitions] },
+        ...{ group, topic, carriers, partitions: asked },
         saved: { group: this.#group(group), topic: name },
+        ...(extents && { extents }),
       })
-      return this.#withOwn(saved, { group: this.#group(group), topic: name, partitions })
+      return this.#withOwn(saved, { group: this.#group(group), topic: name, partitions: asked })
     } catch (error) {
       throw translate(error, name)
     }
+  }
+
+  /** Looks at partitions anew. Of one that is another by now, what this process wrote of the one before is no progress. */
+  async #extents(name: string, group: string, partitions: readonly number[]): Promise<Map<number, Extent>> {
+    const found = new Map<number, Extent>()
+    for (const partition of partitions) {
+      const extent = await this.#reader.patiently(() => extentOf(this.#reader, name, partition))
+      found.set(partition, extent)
+      const before = this.#origins.get(partition)
+      for (const { transactor } of this.#transactors.values()) {
+        const own = transactor.saved(this.#group(group), name, partition)
+        if (before && own !== undefined && isRemade(before, extent, own)) transactor.forget(this.#group(group), name, partition)
+      }
+      if (extent.origin) this.#origins.set(partition, extent.origin)
+      else this.#origins.delete(partition)
+    }
+    return found
   }
 
   async *subscribe(
@@ -197,6 +221,7 @@ export class KafkaTopics implements Topics {
         group: options.group,
         saved: async () => (options.group === undefined ? new Map() : this.progress(topic, options.group)),
         from: options.from,
+        origin: (partition) => (topic === 'results' ? this.#origins.get(partition) : undefined),
       },
     )
     this.#subscriptions.add(subscription)

@@ -61,6 +61,11 @@ export class Transactor {
     return this.#known.get(keyOf({ group, topic, partition }))
   }
 
+  /** What was written of a partition does not hold for the one that is there now. */
+  forget(group: string, topic: string, partition: number): void {
+    this.#known.delete(keyOf({ group, topic, partition }))
+  }
+
   async #run({ messages, progress }: Transaction): Promise<Written[]> {
     try {
       const producer = await this.#taken()

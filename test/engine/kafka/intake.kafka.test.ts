@@ -18,7 +18,7 @@ async function deleteGroups({ connection }: KafkaPlace, groupIds: string[]): Pro
 }
 
 describeKafka('intake on Kafka', () => {
-  test('each engine judges its own partitions; what one loses the other goes on with, and each record has one receipt', async () => {
+  test('row 69: each engine judges its own partitions; what one loses the other goes on with, and each record has one receipt', async () => {
     await using place = await kafkaPlace()
     await using one = await node(place)
     const two = await node(place)
@@ -100,7 +100,7 @@ describeKafka('intake on Kafka', () => {
     ).toHaveLength(3)
   })
 
-  test('an engine that dies between acceptance and receipt: the next one gives the equal verdict, once', async () => {
+  test('row 83: an engine that dies between acceptance and receipt: the next one gives the equal verdict, once', async () => {
     await using place = await kafkaPlace()
     const [key] = named(1, [1], (name) => name)
     const dying = await node(place, (log) => {

@@ -1,8 +1,8 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { clientOf, createTopics } from '../../../src/log/kafka/index.ts'
 import { commitOn, newStream, readStream } from '../../../src/testing/log-conformance/writing.ts'
 import { asAdmin, codeOf, recordsOf, until, writeRaw } from '../../log/kafka/faults-support.ts'
-import { describeKafka, describeOwnKafka, kafkaPlace, ownBroker } from '../../support/kafka/index.ts'
+import { describeKafka, describeOwnKafka, type KafkaPlace, kafkaPlace, ownBroker } from '../../support/kafka/index.ts'
 import { type Rig, receiptsOf, resultOf, rig, verdictsOf } from './rig.ts'
 
 const status = ({ threads }: Rig, thread: string): string | undefined =>
@@ -168,29 +168,59 @@ describeKafka('known failures of topics and groups', () => {
     expect(verdictsOf(await receiptsOf(again))).toEqual({ 2: ['accepted'], 6: ['accepted'], 8: ['accepted'] })
   })
 
-  test('row 128 (in part): results made anew: the engine says so and gives no old coordinate a second receipt', async () => {
-    await using place = await kafkaPlace({ partitions: 1 })
-    let second = ''
-    {
+  describe.each(['shorter', 'longer'])('row 128: results made anew, %s than what was judged,', (length) => {
+    const nobody = { partition: 0, key: 'k', value: resultOf('nobody') }
+
+    async function remake(place: KafkaPlace, wait: string): Promise<void> {
+      const topic = `${place.prefix}.results`
+      await asAdmin(place.connection, async (admin) => {
+        await admin.deleteTopics({ topics: [topic] })
+        await until(`${topic} deleted`, async () => !(await admin.listTopics()).includes(topic))
+      })
+      await createTopics(clientOf(place.connection), { prefix: place.prefix, partitions: 1 })
+      const more = length === 'longer' ? [nobody, nobody, nobody] : []
+      await writeRaw(place, 'results', [{ partition: 0, key: 'k', value: resultOf(wait) }, ...more])
+    }
+    const fresh = length === 'longer' ? ['accepted', 'unknown', 'unknown', 'unknown'] : ['accepted']
+    /** By offset: what became of the record before, then of the one that stands there now. */
+    const expected = (now: readonly string[]) =>
+      Object.fromEntries(
+        Array.from({ length: Math.max(2, now.length) }, (_, offset) => [
+          offset,
+          [['unknown', 'accepted'][offset], now[offset]].filter((verdict) => verdict !== undefined),
+        ]),
+      )
+
+    test('while nobody looked: each record of the new topic is judged once', async () => {
+      await using place = await kafkaPlace({ partitions: 1 })
+      let second = ''
+      {
+        await using engine = await rig(place)
+        const first = await engine.asks('a_1')
+        second = await engine.asks('b_1')
+        await writeRaw(place, 'results', [nobody, { ...nobody, value: resultOf(first) }])
+        await receipts(engine, 2)
+      }
+      await remake(place, second)
+      // The second engine begins from progress that was written since.
+      for (const now of [fresh, [...fresh, 'unknown']]) {
+        await using engine = await rig(place)
+        if (now !== fresh) await writeRaw(place, 'results', [nobody])
+        await receipts(engine, 2 + now.length)
+        expect(verdictsOf(await receiptsOf(engine))).toEqual(expected(now))
+      }
+    }, 120_000)
+
+    test('under a running engine: it begins again, and judges each record once', async () => {
+      await using place = await kafkaPlace({ partitions: 1 })
       await using engine = await rig(place)
       const first = await engine.asks('a_1')
-      second = await engine.asks('b_1')
-      await writeRaw(place, 'results', [
-        { partition: 0, key: 'k', value: resultOf('nobody') },
-        { partition: 0, key: 'k', value: resultOf(first) },
-      ])
+      const second = await engine.asks('b_1')
+      await writeRaw(place, 'results', [nobody, { ...nobody, value: resultOf(first) }])
       await receipts(engine, 2)
-    }
-    const topic = `${place.prefix}.results`
-    await asAdmin(place.connection, async (admin) => {
-      await admin.deleteTopics({ topics: [topic] })
-      await until(`${topic} deleted`, async () => !(await admin.listTopics()).includes(topic))
-    })
-    await createTopics(clientOf(place.connection), { prefix: place.prefix, partitions: 1 })
-    await using engine = await rig(place)
-    await writeRaw(place, 'results', [{ partition: 0, key: 'k', value: resultOf(second) }])
-    // Judging afresh needs a new name for the coordinates; until there is one, an engine must not pretend that it judges.
-    await until('the report', () => engine.problems.some((problem) => /log_truncated/.test(problem)))
-    expect(Object.values(verdictsOf(await receiptsOf(engine))).every((each) => each.length === 1)).toBe(true)
+      await remake(place, second)
+      await receipts(engine, 2 + fresh.length)
+      expect(verdictsOf(await receiptsOf(engine))).toEqual(expected(fresh))
+    }, 120_000)
   })
 })

@@ -112,7 +112,7 @@ describeKafka('ownership on Kafka', () => {
     await checkLog(threads.store)
   }, 120_000)
 
-  test('a frozen engine that wakes after its partitions went to another commits nothing, starts no effect and stops', async () => {
+  test('row 67: a frozen engine that wakes after its partitions went to another commits nothing, starts no effect and stops', async () => {
     await using cluster = await Cluster.open()
     const { threads, log } = cluster
     const [zombie, other] = [await cluster.engine(), await cluster.engine()]

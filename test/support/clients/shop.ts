@@ -1,4 +1,4 @@
-import type { Threadlog, Wait } from '../../../src/index.ts'
+import type { Threadlog, ThreadlogOptions, Wait } from '../../../src/index.ts'
 import { openThreadlog } from '../../../src/index.ts'
 import { agentOf, calls, says, toolbox } from '../agents.ts'
 import { type KafkaPlace, kafkaPlace } from '../kafka/index.ts'
@@ -18,12 +18,12 @@ export interface Shop extends AsyncDisposable {
 }
 
 /** An engine on a log of its own on the broker of the run, with an agent that makes one call that only the outside can answer. */
-export async function openShop(): Promise<Shop> {
+export async function openShop(options: Pick<ThreadlogOptions, 'resultSchemas'> = {}): Promise<Shop> {
   const place = await kafkaPlace()
   const { tools } = toolbox()
   const agent = agentOf((prompt) => (prompt.at(-1)?.role === 'tool' ? says('done') : calls(['c1', 'far', { n: 1 }])), [tools.far])
   const log = await place.open()
-  const threads = await openThreadlog({ log, application: 'shop', agents: [agent] })
+  const threads = await openThreadlog({ log, application: 'shop', agents: [agent], ...options })
   const engine = await threads.serve()
   const runs = new Map<string, Awaited<ReturnType<Threadlog['start']>>>()
   return {

@@ -1,7 +1,8 @@
-import { execFile, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, renameSync } from 'node:fs'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { homedir } from 'node:os'
+import { homedir, tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -26,8 +27,8 @@ function java(): string | undefined {
 const onPath = (command: string): boolean =>
   (process.env['PATH'] ?? '').split(delimiter).some((folder) => existsSync(join(folder, command)))
 
-function absence(): string | undefined {
-  if (process.env['REGISTRY_URL']) return undefined
+function absence(own = false): string | undefined {
+  if (process.env['REGISTRY_URL'] && !own) return undefined
   if (!java())
     return `no schema registry: REGISTRY_URL is not set, and no JDK of 21 or newer is in ${JVMS} (REGISTRY_JAVA names another)`
   return onPath('mvn') ? undefined : 'no schema registry: REGISTRY_URL is not set, and no Maven (mvn) is on the path'
@@ -56,14 +57,56 @@ export function describeRegistry(name: string, tests: (url: () => string) => voi
 async function start(): Promise<{ url: string; stop(): void }> {
   const given = process.env['REGISTRY_URL']
   if (given) return { url: given, stop() {} }
+  const { child, url } = await launch({ port: await freePort() })
+  return { url, stop: () => void child.kill() }
+}
+
+/** A registry that a test may kill. It keeps its schemas and their ids. */
+export interface OwnRegistry extends AsyncDisposable {
+  readonly url: string
+  /** SIGKILL. Returns when it is gone. */
+  kill(): Promise<void>
+  /** Starts it again, at its address, with what it had. */
+  start(): Promise<void>
+}
+
+/** @throws where there is no Java or Maven for one, which says why */
+export async function ownRegistry(): Promise<OwnRegistry> {
+  const folder = mkdtempSync(join(tmpdir(), 'registry-'))
+  const port = await freePort()
+  let { child, url } = await launch({ port, folder })
+  const kill = async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    const gone = once(child, 'exit')
+    child.kill('SIGKILL')
+    await gone
+  }
+  return {
+    url,
+    kill,
+    start: async () => {
+      child = (await launch({ port, folder })).child
+    },
+    [Symbol.asyncDispose]: async () => {
+      await kill()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Why there can be no registry of one's own; undefined where there can. */
+export const ownRegistryMissing = (): string | undefined => absence(true)
+
+/** In memory, or in a folder, in which what it has acknowledged outlives it. */
+async function launch({ port, folder: data }: { port: number; folder?: string }): Promise<{ child: ChildProcess; url: string }> {
   const folder = await installed()
-  const [port, management] = [await freePort(), await freePort()]
   const settings = {
     'quarkus.http.host': '127.0.0.1',
     'quarkus.http.port': port,
     'quarkus.management.host': '127.0.0.1',
-    'quarkus.management.port': management,
+    'quarkus.management.port': await freePort(),
     'quarkus.http.access-log.enabled': false,
+    ...(data && { 'apicurio.datasource.url': `jdbc:h2:file:${data}/registry;WRITE_DELAY=0;DB_CLOSE_ON_EXIT=FALSE` }),
   }
   const flags = Object.entries(settings).map(([name, value]) => `-D${name}=${value}`)
   const jvm = ['-Xmx256m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1']
@@ -71,10 +114,10 @@ async function start(): Promise<{ url: string; stop(): void }> {
   const url = `http://127.0.0.1:${port}${PATH}`
   for (const end = performance.now() + READY_MS; performance.now() < end && child.exitCode === null; ) {
     const answer = await fetch(`${url}/subjects`, { signal: AbortSignal.timeout(2_000) }).catch(() => undefined)
-    if (answer?.ok) return { url, stop: () => void child.kill() }
+    if (answer?.ok) return { child, url }
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
-  child.kill()
+  child.kill('SIGKILL')
   throw new Error('the registry did not start')
 }
 

@@ -43,7 +43,7 @@ describe('schedules that tell a fault', () => {
 
   // The first half of a commit is written, then something else, then the second half, which is acknowledged. No copy is accepted and none
   // will be, unless the writer sees that it has read everything up to there and sends the commit once more.
-  test('acknowledged, and void', () => {
+  test('row 120: acknowledged, and void', () => {
     const split = schedule(
       ['command', 0, 0, 'open', 1, 0],
       ['flush', 0, 'split', 0],
