@@ -1,5 +1,5 @@
 import { isThreadlogError, type JsonObject, type JsonValue, Payload, reject, toJson } from '../base/index.ts'
-import { COMMIT_LIMITS, type EventDraft, type Owner, type StreamKey, type ThreadKey, type ToolRecovery } from '../events/index.ts'
+import type { EventDraft, Owner, StreamKey, ThreadKey, ToolRecovery } from '../events/index.ts'
 import { checkThreadId, type HarnessState } from '../messages/index.ts'
 import { findWait, type Proposal, type RequestedRun, type RunState, threadStatus, type Wait } from '../projections/index.ts'
 import { type Agent, proposalDigest, toolIdentity } from './agent.ts'
@@ -89,17 +89,14 @@ function importable(state: HarnessState): Payload {
     environment_states: {},
   })
   const bytes = payload.bytes.byteLength
-  if (bytes <= STATE_LIMIT) return payload
+  if (bytes <= PAYLOAD_LIMIT) return payload
   throw reject('state_too_large', 'The state is too large to be imported.', {
     path: 'previousState',
-    expected: `at most ${STATE_LIMIT} bytes of JSON`,
-    details: { bytes, limit: STATE_LIMIT },
+    expected: `at most ${PAYLOAD_LIMIT} bytes of JSON`,
+    details: { bytes, limit: PAYLOAD_LIMIT },
     hint: 'Export it with a store for its content.',
   })
 }
-
-/** An imported state stands in one event, beside little else. */
-const STATE_LIMIT = COMMIT_LIMITS.bytes - 65_536
 
 /** Records that a run is wanted. The same command id asks once. @throws ThreadlogError `input_too_large` */
 export function request(proposal: Proposal, r: RunRequest): Proposal {
@@ -107,7 +104,7 @@ export function request(proposal: Proposal, r: RunRequest): Proposal {
   checkRequest(r)
   const input = r.input === null ? null : Payload.of(r.input)
   if (input && input.bytes.byteLength > PAYLOAD_LIMIT - 4096)
-    throw reject('input_too_large', 'The input is too large for one event.', {
+    throw reject('input_too_large', 'The input is too large to be recorded.', {
       path: 'input',
       expected: `at most ${PAYLOAD_LIMIT - 4096} bytes of JSON`,
       details: { bytes: input.bytes.byteLength, limit: PAYLOAD_LIMIT - 4096 },

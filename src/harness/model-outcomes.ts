@@ -14,7 +14,7 @@ const MAX_CALLS = 200
 export type Failed = Omit<Extract<ModelOutcome, { kind: 'failed' }>, 'code' | 'partial'> & { code: string; partial?: Payload }
 export type Outcome = { kind: 'response'; message: Payload; usage: Payload } | Failed | { kind: 'cancelled'; partial?: Payload }
 
-/** A response above the payload limit, or with more calls than a commit can settle, cannot be stored yet (R17): it is a failed request. */
+/** A response above the payload limit, or with more calls than a commit can settle, cannot be stored (R17): it is a failed request. */
 export function limited(outcome: ModelOutcome): Outcome {
   if (outcome.kind !== 'response') {
     const { partial, ...rest } = outcome

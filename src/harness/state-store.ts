@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue, sha256Hex } from '../base/index.ts'
+import type { ContentStore } from '../log/index.ts'
 import { decodeBase64, encodeBase64, HarnessState, STORED, type StoredRef, SUBAGENTS } from '../messages/index.ts'
 import { stateError } from './run-errors.ts'
 
@@ -11,6 +12,23 @@ export interface StateStore {
 }
 
 const CONTENT_THRESHOLD = 65_536
+
+/** The store of states that keeps them where the values of events are kept; a key is `content/<sha256>`. */
+export const stateStoreOn = (content: ContentStore): StateStore => ({
+  async save(bytes, kind) {
+    const mediaType = kind === 'subagent_state' ? 'application/json' : 'application/octet-stream'
+    const { digest, size } = await content.put(bytes, mediaType)
+    return { key: `content/${digest}`, digest, size }
+  },
+  async load({ key, digest, size }) {
+    const bytes = await content.get({ digest, size, media_type: '' })
+    if (bytes) return bytes
+    throw stateError('content_missing', 'A content that the state refers to is not in the content store, or is another one.', {
+      details: { key, digest, size },
+      hint: 'Bring the content back, or bind the store that the state was exported with.',
+    })
+  },
+})
 
 /**
  * The state with binary content above the threshold moved to the store, each content once, and with `refs` that name all it needs. Without a

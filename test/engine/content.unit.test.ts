@@ -114,6 +114,27 @@ test('a small value that looks like a reference stays a value', async () => {
   expect((await keptOf(threads, 'thread_b')).map(({ type }) => type)).toEqual(['continuation.completed/1'])
 })
 
+test('a large imported state stands in the store and folds to its messages', async () => {
+  await using threads = await open()
+  const message = (content: string) => ({
+    kind: 'request',
+    parts: [{ part_kind: 'user-prompt', content, timestamp: '2026-01-01T00:00:00Z' }],
+    timestamp: '2026-01-01T00:00:00Z',
+  })
+  const state = {
+    schema_version: '1',
+    thread_id: 'thread_i',
+    message_history: Array.from({ length: 20 }, (_, i) => message(String(i % 10).repeat(100_000))),
+    agent_context_state: { entries: {} },
+    environment_states: {},
+  }
+  await threads.run(agentOf([says('ok')], []), { thread: 'thread_i', previousState: state, input: 'go on' })
+  expect((await keptOf(threads, 'thread_i')).map(({ type }) => type)).toContain('thread.opened/1')
+  await using again = await open()
+  const text = (await again.thread('thread_i').state()).toText()
+  for (let i = 0; i < 20; i++) expect(text).toContain(String(i % 10).repeat(100_000))
+})
+
 test('small values never touch the store', async () => {
   await using threads = await open()
   await threads.run(agentOf([says('ok')], []), { thread: 'thread_c', input: 'x'.repeat(60_000) })
