@@ -2,7 +2,7 @@ import { type JsonValue, reject, retryLater } from '../base/index.ts'
 import { type StreamKey, type ThreadKey, threadStream } from '../events/index.ts'
 import { type Agent, fork, type Reconciliation, reconcile } from '../harness/index.ts'
 import type { RecordedEvent } from '../log/index.ts'
-import { HarnessState } from '../messages/index.ts'
+import type { HarnessState } from '../messages/index.ts'
 import { harnessState, Proposal, type Tail, type ThreadState, type ThreadStore } from '../projections/index.ts'
 import { cancelThread, cut, isUncut } from './cancel.ts'
 import { resultOf } from './results.ts'
@@ -71,15 +71,17 @@ export class ThreadHandle {
   /**
    * A new thread of the same user that begins as this one was, now or at a version. Waits that are open here stay here: the fork decides by its
    * own `toolRecovery` about the calls that they would have answered.
+   * What environments reported stays here too, and retained children get threads of their own.
    * @param o.thread id of the new thread; default: a new one
-   * @throws ThreadlogError `thread_unknown`, `thread_exists`, `thread_id_invalid`, `state_too_large`
+   * @throws ThreadlogError `thread_unknown`, `thread_exists`, `thread_id_invalid`, `state_fork_same_thread`, `state_too_large`;
+   *   `capability_state_version_unsupported`, `capability_state_invalid` for a registry of children that this version does not know
    */
   async fork(o: { at?: number; thread?: string } = {}): Promise<ThreadHandle> {
     const { store } = this.#d
     const from = await this.#existing(o.at)
     const thread = o.thread ?? store.ids.thread()
     const handle = new ThreadHandle(this.#d, { ...this.key, thread })
-    const copied = HarnessState.parse({ ...harnessState(from).toJSON(), thread_id: thread })
+    const copied = harnessState(from).fork({ threadId: thread, ids: store.ids })
     const parent = { stream: this.stream, version: from.version, hash: from.hash }
     await store.commit(handle.stream, (state) => {
       const context = { stream: handle.stream, now: store.clock.now(), actor: FORKED, runId: null, attempt: null }

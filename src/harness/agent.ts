@@ -1,8 +1,10 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider'
+import type { z } from 'zod'
 import { type JsonObject, type JsonValue, jsonDigest, reject } from '../base/index.ts'
 import { ANSWER_SCHEMA, HUMAN_PROVIDER, questionRequestSchema } from '../continuations/index.ts'
 import { COLD_START_IDLE_SECONDS } from './history/index.ts'
-import { jsonSchema, type Tool } from './tool.ts'
+import type { OutputType } from './output.ts'
+import { jsonSchema, type Tool, validator } from './tool.ts'
 
 /** An agent: trusted code, rebuilt by every process that runs it. Only its name and revision enter the log. */
 export interface Agent {
@@ -16,6 +18,8 @@ export interface Agent {
   /** What calls of a tool need, by its name: as the tool says, nothing, a person's yes, a reviewer's, or they are refused. */
   readonly permissions: ReadonlyMap<string, Permission>
   readonly reviewer?: Reviewer
+  /** What its answer must be; undefined: any text. */
+  readonly output?: OutputType
   readonly modelRetries: number
   readonly modelRecovery?: ModelRecovery
   /** Seconds since the latest response after which consumed results are shortened; undefined: never. */
@@ -59,6 +63,8 @@ const QUESTION_IDENTITY = `tool/a13n-user-interaction-tools/${QUESTION_TOOL}`
  * @param o.model any AI SDK `LanguageModelV4` (`provider('model-id')`)
  * @param o.questions adds `ask_user_question`
  * @param o.permissions by tool name: `allow` runs it without asking, `ask` needs a person, `review` asks the reviewer, `deny` refuses
+ * @param o.output zod type of the answer, synchronous checks only: the model is asked for JSON, and told of what does not fit, 3 times at most;
+ *   default: the text
  * @param o.modelRetries how often a request is sent again that failed before anything came of it, and may succeed later; default 2
  * @param o.modelRecovery off by default
  * @param o.coldStart long results are shortened once a thread has been idle for `idleSeconds` (default 3,600); `false`: never
@@ -73,6 +79,7 @@ export function defineAgent(o: {
   questions?: boolean
   permissions?: Readonly<Record<string, Permission>>
   reviewer?: Reviewer
+  output?: z.ZodType
   modelRetries?: number
   modelRecovery?: ModelRecovery
   coldStart?: false | { idleSeconds: number }
@@ -98,6 +105,7 @@ export function defineAgent(o: {
     permissions: permissionsOf(o.permissions ?? {}),
     ...(o.reviewer === undefined ? {} : { reviewer: o.reviewer }),
     modelRetries: checkedRetries(o.modelRetries),
+    ...(o.output === undefined ? {} : { output: { schema: jsonSchema(o.output, 'output'), validate: validator(o.output) } }),
     ...(o.modelRecovery === undefined ? {} : { modelRecovery: checkedRecovery(o.modelRecovery) }),
   }
 }

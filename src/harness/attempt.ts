@@ -1,3 +1,4 @@
+import type { JSONSchema7 } from '@ai-sdk/provider'
 import { eitherSignal, isThreadlogError, whenAborted } from '../base/index.ts'
 import type { Actor, EventDraft, Owner, StreamKey } from '../events/index.ts'
 import { isoTimestamp } from '../messages/index.ts'
@@ -315,6 +316,7 @@ class Attempt {
         timestamp: isoTimestamp(store.clock.now()),
       }),
       tools: [...agent.tools.values()].map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
+      ...(agent.output === undefined ? {} : { responseFormat: { type: 'json', schema: agent.output.schema as JSONSchema7 } }),
       signal: this.#either,
       now: () => isoTimestamp(store.clock.now()),
       runId,

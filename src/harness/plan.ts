@@ -5,6 +5,7 @@ import { messageOf, type Proposal, type RunState, type ThreadState } from '../pr
 import { hasUncomposedAnswers } from './caller-answers.ts'
 import { compose, MAX_OUTPUT_RETRIES, MAX_TOOL_RETRIES, settleByWait, settleUnknown, systemParts, userPart } from './drafts.ts'
 import type { Start } from './executed.ts'
+import { outputOf } from './output.ts'
 import { acceptedAnswer, openBatchCalls, type PlanEnvironment, planCalls } from './plan-calls.ts'
 import { suspend } from './suspend.ts'
 import { requestLimit, toolLimit, usageLimit } from './usage-limits.ts'
@@ -39,7 +40,7 @@ export function advance(before: Proposal, env: PlanEnvironment): Plan {
   if (!last)
     return ended(fail(composed, { code: 'agent_run_failed', message: 'There is neither input nor history to go on from.' }))
   if (last.role === 'request') return ask(composed, env)
-  return finish(composed, messageOf(last) as ResponseMessage)
+  return finish(composed, messageOf(last) as ResponseMessage, env)
 }
 
 /** True while the provider has paused its response: it goes on before anything else does. */
@@ -133,27 +134,22 @@ function exhaustion(state: ThreadState): Failing | undefined {
     : undefined
 }
 
-/** A response without open calls: an answer, or nothing at all. */
-function finish(proposal: Proposal, response: ResponseMessage): Plan {
-  const run = proposal.state.run
-  const text = response.parts.flatMap((part) => (part.part_kind === 'text' ? [part.content] : [])).join('')
-  if (text !== '' && run)
-    return ended(proposal.add({ type: 'run.completed/1', data: { run_id: run.runId, output: Payload.of(text) } }))
-  return nothingSaid(proposal)
-}
-
-function nothingSaid(proposal: Proposal): Plan {
+/** A response without open calls: the output, or something to mend. */
+function finish(proposal: Proposal, response: ResponseMessage, { agent }: PlanEnvironment): Plan {
   const { state, context } = proposal
+  const said = outputOf(response, agent.output)
+  if (said.is === 'output' && state.run) {
+    const output = Payload.of(said.value)
+    return ended(proposal.add({ type: 'run.completed/1', data: { run_id: state.run.runId, output } }))
+  }
   const attempt = feedbackCount(state) + 1
-  if (attempt > MAX_OUTPUT_RETRIES)
+  if (attempt > MAX_OUTPUT_RETRIES || said.is === 'output')
     return ended(
       fail(proposal, { code: 'agent_run_failed', message: `The model gave no output in ${MAX_OUTPUT_RETRIES} retries.` }),
     )
-  const feedback = retryFeedbackPart({
-    content: 'The response was empty. Answer with text or call a tool.',
-    retry: { cause: 'no_output', attempt, max_retries: MAX_OUTPUT_RETRIES },
-    timestamp: isoTimestamp(context.now),
-  })
+  const { cause, content } = said
+  const retry = { cause, attempt, max_retries: MAX_OUTPUT_RETRIES }
+  const feedback = retryFeedbackPart({ content, retry, timestamp: isoTimestamp(context.now) })
   const parts = [feedback as unknown as JsonValue]
   const asked = proposal.add(compose(context, { step: nextStep(state), callIds: [], parts, threadId: threadId(state) }))
   return { proposal: asked, starts: [], next: 'model' }

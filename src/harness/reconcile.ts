@@ -17,7 +17,7 @@ export function reconcile(proposal: Proposal, o: { callId: string; outcome: Reco
     throw reject('call_not_unknown', 'The call has no unknown outcome.', {
       path: 'callId',
       expected: 'a call whose latest outcome in this log is unknown',
-      hint: '`threadlog show --events` lists the calls and their outcomes.',
+      hint: '`threadlog show` lists the calls and their outcomes.',
     })
   const { outcome } = o
   const isFailure = 'failure' in outcome

@@ -81,7 +81,7 @@ export function reconcileCommand(program: Command, session: Session): void {
     .description(
       'Records what became of a call that was cut off, as somebody found out. The model reads it from its next request on.',
     )
-    .argument('<call>', 'id of the call, as `threadlog show --events` lists it')
+    .argument('<call>', 'id of the call, as `threadlog show` lists it')
     .option('--result <json>', 'what it returned: JSON, @file, or - for standard input')
     .option('--failure <code>', 'it failed, with this code')
     .option('--by <name>', 'who says so, as recorded in the event')

@@ -1,4 +1,4 @@
-import { connect as openSocket, type Socket } from 'node:net'
+import { isIP, connect as openSocket, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as openTls } from 'node:tls'
 import kafkajs, { type ISocketFactory, type Kafka, type Producer, type ProducerConfig, type SASLOptions } from 'kafkajs'
 import { installCodecs } from './codecs.ts'
@@ -65,7 +65,7 @@ function silencePartitionerNotice(): void {
 /** Small requests must not wait for each other (Nagle). */
 const socketFactory: ISocketFactory = ({ host, port, ssl, onConnect }) => {
   const socket: Socket = ssl
-    ? openTls({ host, port, servername: host, ...ssl }, onConnect)
+    ? openTls({ host, port, ...(isIP(host) === 0 && { servername: host }), ...ssl }, onConnect)
     : openSocket({ host, port }, onConnect)
   socket.setNoDelay(true)
   socket.setKeepAlive(true, 60_000)

@@ -24,6 +24,8 @@ export interface OwnBrokerOptions {
   settings?: Readonly<Record<string, string | number>>
   /** Also listen with SASL, without TLS: PLAIN `app`/`app-secret`, SCRAM-SHA-256 `scram`/`scram-secret`. */
   sasl?: boolean
+  /** Also listen with TLS and SASL PLAIN (`app`/`app-secret`): a PEM file of its key and certificate. */
+  tls?: string
 }
 
 /** A broker of its own directory and ports, for tests that kill, freeze or restart it. Both outlive `stop`; `remove` ends them. */
@@ -32,11 +34,17 @@ export class OwnBroker {
   readonly brokers: readonly string[]
   /** Addresses of the listener with SASL, if it has one. */
   readonly sasl: readonly string[]
+  /** Address of the listener with TLS, if it has one. */
+  readonly tls: readonly string[]
   readonly #arguments: readonly string[]
   #pid: number | undefined
 
-  private constructor(folder: string, ports: readonly number[], settings: OwnBrokerOptions['settings'] = {}) {
-    const [port, controller, sasl] = ports
+  private constructor(folder: string, ports: readonly number[], { settings: given, sasl: asks, tls: pem }: OwnBrokerOptions) {
+    const [port, controller] = ports
+    const sasl = asks ? ports[2] : undefined
+    const secure = pem === undefined ? undefined : ports.at(-1)!
+    const settings = { ...(pem !== undefined && tlsSettings(port!, controller!, secure!, pem)), ...given }
+    this.tls = secure === undefined ? [] : [`localhost:${secure}`]
     this.folder = folder
     this.brokers = [`127.0.0.1:${port}`]
     this.sasl = sasl === undefined ? [] : [`127.0.0.1:${sasl}`]
@@ -48,11 +56,15 @@ export class OwnBroker {
   }
 
   /** Brings the jars if they are not there, and starts a broker. @throws Error with what the broker said, if it does not start */
-  static async start({ settings, sasl = false }: OwnBrokerOptions = {}): Promise<OwnBroker> {
+  static async start(options: OwnBrokerOptions = {}): Promise<OwnBroker> {
     await broker(['--install'])
     for (let tries = 1; ; tries++) {
       const folder = mkdtempSync(join(tmpdir(), 'threadlog-kafka-'))
-      const own = new OwnBroker(folder, await freePorts(sasl ? 3 : 2), settings)
+      const own = new OwnBroker(
+        folder,
+        await freePorts(2 + Number(options.sasl ?? false) + Number(options.tls !== undefined)),
+        options,
+      )
       try {
         await own.start()
         return own
@@ -154,3 +166,17 @@ const isFree = (port: number): Promise<boolean> =>
     server.once('error', () => resolve(false))
     server.listen({ port, host: '127.0.0.1', exclusive: true }, () => server.close(() => resolve(true)))
   })
+
+/** Without the listener of `sasl`: one broker has one of them. */
+function tlsSettings(port: number, controller: number, secure: number, pem: string): Record<string, string> {
+  const login = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_app="app-secret";'
+  return {
+    listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controller},SASL_SSL://127.0.0.1:${secure}`,
+    'advertised.listeners': `PLAINTEXT://127.0.0.1:${port},SASL_SSL://localhost:${secure}`,
+    'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_SSL:SASL_SSL',
+    'sasl.enabled.mechanisms': 'PLAIN',
+    'listener.name.sasl_ssl.plain.sasl.jaas.config': login,
+    'ssl.keystore.type': 'PEM',
+    'ssl.keystore.location': pem,
+  }
+}
