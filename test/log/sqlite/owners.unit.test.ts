@@ -63,6 +63,15 @@ describe('owners of a file', () => {
     expect(await log.owners.isDead(log.owners.self)).toBe(false)
   })
 
+  test('row 138: an owner that closes late, after its row has expired and another has come, takes away its own row only', async () => {
+    const late = await openSqliteLog({ file: join(folder.path, 'log.db'), clock })
+    now += 20_000
+    register('successor')
+    await late.close()
+    expect(await verdicts('successor')).toEqual([false, false])
+    expect(await verdicts(late.owners.self)).toEqual([true, false])
+  })
+
   test('a closed log leaves no row, and rows long expired are forgotten', async () => {
     register('ancient', { expires_at: now - 90_000_000 })
     const second = await openSqliteLog({ file: join(folder.path, 'log.db'), clock })

@@ -79,4 +79,24 @@ describe('schedules that tell a fault', () => {
     )
     tells('decide-again-after-failure', 'applied-twice', again)
   })
+
+  // What a replaced attempt has sent arrives behind the takeover. It was based on what stood before, so it is void, and its writer is told
+  // that the attempt is no longer its own.
+  test('row 138: a late write of a replaced attempt', () => {
+    const late = schedule(
+      ['command', 0, 0, 'open', 1, 0],
+      ['flush', 0, 'delivered', 0],
+      ['read', 0, 20],
+      ['read', 1, 20],
+      ['command', 0, 0, 'work', 1, 0],
+      ['flush', 0, 'late', 0],
+      ['command', 1, 0, 'take', 1, 0],
+      ['flush', 1, 'delivered', 0],
+      ['deliver', 0],
+    )
+    tells('accept-without-reducer', 'version-gap', late)
+    const { answers, commits } = replayProtocol(late)
+    expect(answers).toMatchObject({ accepted: 2, 'not-current-attempt': 1 })
+    expect(commits).toMatchObject({ accepted: 2, refused: 1 })
+  })
 })
