@@ -8,6 +8,7 @@ import {
   harnessState,
   messageOf,
   type RunEnd,
+  refersToContent,
   type ThreadState,
   type ThreadStore,
 } from '../projections/index.ts'
@@ -52,6 +53,7 @@ function runResult(state: ThreadState, end: RunEnd, now = state): RunResult {
   const items = run?.items ?? []
   const key = keyOf(state)
   const details = end.details?.value
+  const lasting = refersToContent(state) ? outlasting : <T>(look: () => T) => look
   return new HarnessResult<Wait>({
     status: end.status,
     thread: key,
@@ -61,15 +63,25 @@ function runResult(state: ThreadState, end: RunEnd, now = state): RunResult {
     output: frozenCopy(end.output?.value ?? null),
     failure: end.failure && { ...end.failure, details: isJsonObject(details) ? details : {} },
     suspendReason: suspended ? 'deferred' : null,
-    deferred: suspended ? () => deferredRequests(items) : null,
-    state: () => harnessState(state),
-    usage: () => usageOf(state, end.runId),
-    before: () => firstOf(state, end),
-    after: () => lastOf(state, end),
+    deferred: suspended ? lasting(() => deferredRequests(items)) : null,
+    state: lasting(() => harnessState(state)),
+    usage: lasting(() => usageOf(state, end.runId)),
+    before: lasting(() => firstOf(state, end)),
+    after: lasting(() => lastOf(state, end)),
     waits: suspended
       ? items.flatMap(({ continuation_id: id }) => findWait(now, id) ?? []).map((wait) => publicWait(key, wait))
       : [],
   })
+}
+
+/** What is kept in a log can be looked at while it is open, and a result outlives it: so it is looked at now. */
+function outlasting<T>(look: () => T): () => T {
+  try {
+    const value = look()
+    return () => value
+  } catch {
+    return look
+  }
 }
 
 /** What a suspension waits for, as a host of the original sees it. */

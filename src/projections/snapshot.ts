@@ -40,6 +40,10 @@ const isKept = ({ template, settled }: HistoryEntry): boolean =>
   template.kept !== undefined ||
   [...(settled?.values() ?? [])].some(({ part, wait }) => (wait ? wait.outcome?.value?.kept : part.kept) !== undefined)
 
+/** True if the history, or a call that is open, has values that stand in a content store. */
+export const refersToContent = ({ history, batch }: ThreadState): boolean =>
+  history.slice().some(isKept) || [...(batch?.calls.values() ?? [])].some(({ settled }) => settled?.part.kept !== undefined)
+
 const isEntry = (value: object): value is HistoryEntry => 'role' in value && 'template' in value
 
 function encode(value: unknown): JsonValue {

@@ -2,6 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { type ContentRef, sha256Hex } from '../../src/base/index.ts'
@@ -112,6 +114,21 @@ test('a small value that looks like a reference stays a value', async () => {
   const state = await threads.thread('thread_b').state()
   expect(state.toText()).toContain(JSON.stringify(looks))
   expect((await keptOf(threads, 'thread_b')).map(({ type }) => type)).toEqual(['continuation.completed/1'])
+})
+
+test('a result can be looked at when its log is closed', async () => {
+  const threads = await open()
+  const { result } = await largeThread(threads)
+  await threads.close()
+  const again = await open()
+  const later = await again.run(agentOf([says('on')], [load, ask]), { thread: 'thread_a', input: 'more' })
+  await again.close()
+  // Nothing that was loaded is left in memory by chance.
+  setFlagsFromString('--expose-gc')
+  await new Promise((resolve) => setImmediate(resolve))
+  ;(runInNewContext('gc') as () => void)()
+  expect(JSON.stringify(result.allMessages())).toContain(big('w'))
+  expect(later.state?.toText()).toContain(big('w'))
 })
 
 test('a large imported state stands in the store and folds to its messages', async () => {

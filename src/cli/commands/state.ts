@@ -17,11 +17,11 @@ export function stateCommand(program: Command, session: Session): void {
     )
     .option('--at <version>', 'as it was: a version, -N (N events before the newest), or @<ISO time>', parsed(parseVersion))
   action<Scope & { at?: VersionSpec }, [string]>(command, session, async (context, o, reference) => {
-    const { ref, folded } = await looking(context.log, async (backend) => {
+    const { ref, folded, state } = await looking(context.log, async (backend) => {
       const ref = await findThreadRef(backend, reference, o)
-      return { ref, folded: foldStream(await readUpTo(backend, ref.stream, o.at, context.signal)) }
+      const folded = foldStream(await readUpTo(backend, ref.stream, o.at, context.signal))
+      return { ref, folded, state: harnessState(usable(folded)) }
     })
-    const state = harnessState(usable(folded))
     const { version, hash } = folded.head
     await context.result({ thread: threadJson(ref.stream, folded.state.identity), version, hash, state: state.toJSON() }, () => [
       visibleJsonText(state.toText()),

@@ -1,7 +1,7 @@
 import { type ContentPlace, type ContentRef, type LoadContent, reject, sha256Hex } from '../../base/index.ts'
 import { payloadsOf } from '../../events/index.ts'
 import type { ContentStore, RecordedEvent, Sql } from '../ports.ts'
-import type { Connection } from './connection.ts'
+import { Connection } from './connection.ts'
 
 /** Largest content, in bytes. */
 export const CONTENT_LIMIT = 64 * 1_048_576
@@ -38,7 +38,7 @@ export function contentLoader(sql: Sql): LoadContent {
   const known = loaders.get(sql)
   if (known) return known
   const load: LoadContent = (ref, at) => {
-    const bytes = stored(sql, ref.digest)
+    const bytes = sql instanceof Connection ? sql.look(() => stored(sql, ref.digest)) : stored(sql, ref.digest)
     if (!bytes || bytes.byteLength < ref.size) throw missing(ref, at)
     if (bytes.byteLength !== ref.size || sha256Hex(bytes) !== ref.digest) throw corrupt(ref, at)
     return bytes
@@ -51,7 +51,7 @@ const details = ({ digest, size }: ContentRef, { stream, version }: ContentPlace
 
 const missing = (ref: ContentRef, at: ContentPlace) =>
   reject('content_missing', `A value of version ${at.version} of thread ${at.stream} is not in the content store.`, {
-    hint: 'Bring the content back; `threadlog verify` names every event that lacks one.',
+    hint: 'Bring the content back; `threadlog verify --all` finds what else is missing.',
     details: details(ref, at),
   })
 
@@ -60,7 +60,7 @@ const corrupt = (ref: ContentRef, at: ContentPlace) =>
     'content_corrupt',
     `A value of version ${at.version} of thread ${at.stream} is not what was put into the content store.`,
     {
-      hint: 'Bring the content back; `threadlog verify` names every event whose content is wrong.',
+      hint: 'Bring the content back; `threadlog verify --all` finds what else is wrong.',
       details: details(ref, at),
     },
   )
