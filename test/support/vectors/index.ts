@@ -1,5 +1,6 @@
 import { AssertionError } from 'node:assert/strict'
 import { isThreadlogError } from '../../../src/base/index.ts'
+import type { LogBackend } from '../../../src/log/index.ts'
 import { openStore, runVector as runContinuation } from './continuation/index.ts'
 import { type VectorFile, vectorFiles } from './files.ts'
 import { pure } from './harness/pure.ts'
@@ -11,6 +12,7 @@ type Any = any
 /** One recorded case. Resolves with why it is skipped, or with nothing when it passed. */
 export interface Case {
   id: string
+  kind: string
   /** What is tested, after the numbers of the cases of the written specification. */
   title: string
   run(): Promise<string | undefined>
@@ -18,11 +20,17 @@ export interface Case {
 
 const MARKS = ['quirk', 'library_specific', 'python_specific'] as const
 
-/** The cases of every vector file of a folder, whatever its format. */
-export function casesOf(folder: string): { group: string; cases: Case[] }[] {
+/**
+ * The cases of every vector file of a folder, whatever its format.
+ * @param log where cases that run an agent run, each under an application of its own; default: a log in memory for each
+ */
+export function casesOf(folder: string, log?: LogBackend): { group: string; cases: Case[] }[] {
   return vectorFiles(folder).map((file) => {
     const kindOf = KINDS[file.format] ?? unknownFormat
-    const cases = file.vectors.map((vector) => ({ id: vector.id, title: titleOf(vector), run: () => kindOf(vector, file) }))
+    const cases = file.vectors.map((vector) => {
+      const { id, kind } = vector
+      return { id, kind, title: titleOf(vector), run: () => kindOf(log ? { ...vector, log } : vector, file) }
+    })
     return { group: file.group, cases }
   })
 }

@@ -21,7 +21,7 @@ interface Stage {
 
 async function onStage(v: Any, work: (stage: Stage) => Promise<void>): Promise<void> {
   const cast = castOf(v)
-  const threads = await openThreadlog({ log: v.log ?? 'memory', agents: [cast.agent] })
+  const threads = await openThreadlog({ log: v.log ?? 'memory', application: v.id, agents: [cast.agent] })
   try {
     await work({ v, cast, threads, options: optionsOf(v, cast) })
   } finally {
