@@ -57,7 +57,7 @@ async function ground(after: EventType) {
 }
 
 describe('a host that is killed', () => {
-  it('between reservation and suspension: S12, another session gets the external id; its own run still runs', async () => {
+  it('between reservation and suspension: S12, row 93, another session gets the external id; its own run still runs', async () => {
     const { file, threads, store, suspend, killed } = await ground('reservation.taken/1')
     await killed()
     expect(await store.getRun(FIRST)).toMatchObject({ status: 'running', revision: 0 })

@@ -54,7 +54,7 @@ describe('a reservation', () => {
     await backend.close()
   })
 
-  it('that was withdrawn voids what its thread still writes for it; the thread asks anew and hears who has it', async () => {
+  it('that was withdrawn voids what its thread still writes for it; the thread asks anew and hears who has it: row 92', async () => {
     const backend = await openLog('memory')
     const slow = gatedLog(backend, 'continuation.suspended/1')
     const [here, there] = [

@@ -352,7 +352,7 @@ describe('people', () => {
   })
 })
 
-test('a quarantined thread answers so, and takes results again after a repair', async () => {
+test('row 102: a quarantined thread answers so, and takes results again after a repair', async () => {
   const t = await thread()
   const broken = {
     type: 'tool.settled/1',
