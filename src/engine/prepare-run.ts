@@ -16,9 +16,6 @@ export interface PreparedRun {
   readonly resume: DeferredToolResume | undefined
 }
 
-/** The usage that a state tells of. */
-const USAGE_NAMESPACE = 'threadlog.usage'
-
 /**
  * Checks what a caller asks for, before anything runs, in the order of state spec §2.3.
  * @throws ThreadlogError `option_invalid`; of kind `RunError`: `input_source_conflict`, `run_bindings_invalid`, `deferred_*`; `state_invalid`;
@@ -39,7 +36,7 @@ export function prepareRun(deps: { store: ThreadStore; application: string }, ag
     throw runError('run_bindings_invalid', 'The bindings are no object.', { path: 'bindings' })
   const previous = previousState(o.previousState)
   const resume = o.deferredResume === undefined ? undefined : preflight(previous, o.deferredResume)
-  if (o.resumeUsage && !previous?.entry(USAGE_NAMESPACE))
+  if (o.resumeUsage)
     throw stateError('usage_state_missing', 'There is no usage to go on from.', { path: 'resumeUsage' })
   if (previous && o.thread !== undefined && o.thread !== previous.threadId)
     throw reject('option_invalid', 'The previous state is of another thread.', { path: 'thread', expected: previous.threadId })

@@ -47,7 +47,7 @@ export interface RunOptions {
   /** Answers to what a run waits for. On a thread of this log they complete its waits. */
   deferredResume?: DeferredToolResume
   usageLimits?: UsageLimits
-  /** Count the usage that the previous state tells of as this run's. */
+  /** Not yet: exported states tell of no usage, so `true` is refused with `usage_state_missing`. */
   resumeUsage?: boolean
   /** What happens to calls whose outcome is unknown. Default `declared`: those marked retryable run again. */
   toolRecovery?: ToolRecovery
