@@ -1,5 +1,5 @@
 import { isThreadlogError, type JsonObject, type JsonValue, Payload, reject, toJson } from '../base/index.ts'
-import type { EventDraft, Owner, StreamKey, ThreadKey, ToolRecovery } from '../events/index.ts'
+import type { EventData, EventDraft, Owner, StreamKey, ThreadKey, ToolRecovery } from '../events/index.ts'
 import { checkThreadId, type HarnessState } from '../messages/index.ts'
 import { findWait, type Proposal, type RequestedRun, type RunState, threadStatus, type Wait } from '../projections/index.ts'
 import { type Agent, proposalDigest, toolIdentity } from './agent.ts'
@@ -41,17 +41,8 @@ export function open(proposal: Proposal, key: ThreadKey, imported?: HarnessState
     if (identity.kind === 'harness') return proposal
     throw reject('stream_kind_mismatch', 'The thread belongs to a foreign host.', { hint: 'Use another thread id.' })
   }
-  checkThreadId(key.thread)
-  return proposal.add({
-    type: 'thread.opened/1',
-    data: {
-      application_id: key.application,
-      user_id: key.user,
-      thread_id: key.thread,
-      kind: 'harness',
-      origin: { kind: imported ? 'imported' : 'new', state: imported ? importable(imported) : null, parent: null },
-    },
-  })
+  const kind = imported ? 'imported' : 'new'
+  return proposal.add(opened(key, { kind, state: imported ? importable(imported) : null, parent: null }))
 }
 
 /** Where a fork comes from: a position of another thread. */
@@ -68,17 +59,15 @@ export interface Parent {
 export function fork(proposal: Proposal, key: ThreadKey, copied: HarnessState, parent: Parent): Proposal {
   if (proposal.state.identity)
     throw reject('thread_exists', 'There is a thread of that id.', { path: 'thread', expected: 'an id that is not taken' })
-  checkThreadId(key.thread)
-  return proposal.add({
+  return proposal.add(opened(key, { kind: 'forked', state: importable(copied), parent }))
+}
+
+function opened({ application, user, thread }: ThreadKey, origin: EventData<'thread.opened/1'>['origin']): EventDraft {
+  checkThreadId(thread)
+  return {
     type: 'thread.opened/1',
-    data: {
-      application_id: key.application,
-      user_id: key.user,
-      thread_id: key.thread,
-      kind: 'harness',
-      origin: { kind: 'forked', state: importable(copied), parent },
-    },
-  })
+    data: { application_id: application, user_id: user, thread_id: thread, kind: 'harness', origin },
+  }
 }
 
 /** Environments are left behind: they are what somebody else observed (state spec §1.3). References are made anew by each export. */

@@ -1,6 +1,7 @@
 import type { EventType, LogEvent, WaitFailure } from '../events/index.ts'
 import type { ThreadState, Wait } from './state.ts'
 import { unfoldable } from './unfoldable.ts'
+import { changedWait, pendingWait, type WaitEvent } from './waits.ts'
 
 type Of<T extends EventType> = LogEvent<T>
 
@@ -10,35 +11,32 @@ export function evolveContinuation(state: ThreadState, event: LogEvent): ThreadS
     case 'continuation.suspended/1':
       return suspended(state, event)
     case 'continuation.armed/1':
-      return update(state, event, ['pending', 'completed', 'failed'], (wait) => ({ ...wait, ready: true }))
+      return update(state, event, ['pending', 'completed', 'failed'], () => ({ ready: true }))
     case 'continuation.completed/1': {
       const { result_id: resultId, digest, source, value } = event.data
-      return update(state, event, ['pending'], (wait) => ({
-        ...wait,
+      return update(state, event, ['pending'], () => ({
         status: 'completed',
         outcome: { resultId, digest, source, value, failure: null },
       }))
     }
     case 'continuation.failed/1': {
       const { result_id: resultId, digest, source, failure } = event.data
-      return update(state, event, ['pending'], (wait) => ({
-        ...wait,
+      return update(state, event, ['pending'], () => ({
         status: 'failed',
         outcome: { resultId, digest, source, value: null, failure },
       }))
     }
     case 'continuation.claimed/1':
-      return close(state, event, ['completed', 'failed'], (wait) => ({
-        ...wait,
+      return close(state, event, ['completed', 'failed'], () => ({
         status: 'claimed',
         claimedBy: { runId: event.run_id, attempt: event.attempt },
       }))
     case 'continuation.cancelled/1':
-      return close(state, event, ['pending'], (wait) => ({ ...wait, status: 'cancelled', ...given(event.data.failure) }))
+      return close(state, event, ['pending'], () => ({ status: 'cancelled', ...given(event.data.failure) }))
     case 'continuation.expired/1':
-      return close(state, event, ['pending'], (wait) => ({ ...wait, status: 'expired' }))
+      return close(state, event, ['pending'], () => ({ status: 'expired' }))
     case 'continuation.abandoned/1':
-      return close(state, event, ['pending', 'completed', 'failed'], (wait) => ({ ...wait, status: 'abandoned' }))
+      return close(state, event, ['pending', 'completed', 'failed'], () => ({ status: 'abandoned' }))
     default:
       throw unfoldable(event, 'this version has no rule for it.')
   }
@@ -52,48 +50,20 @@ function suspended(state: ThreadState, event: Of<'continuation.suspended/1'>): T
   const item = run?.items.find((candidate) => candidate.continuation_id === d.continuation_id)
   if (!run || !item) throw unfoldable(event, 'no suspended run names this wait.')
   if (state.waits.has(d.continuation_id) || state.closedWaits.has(d.continuation_id)) throw unfoldable(event, 'the wait exists.')
-  const wait: Wait = {
-    id: d.continuation_id,
-    provider: d.provider,
-    capability: d.capability,
-    schemaId: d.schema_id,
-    externalId: d.external_id,
-    externalIdKey: d.external_id_key,
-    runId: run.runId,
-    invocationId: run.invocationId,
-    item,
-    resume: d.resume,
-    grants: d.grants,
-    generation: d.generation,
-    status: 'pending',
-    ready: false,
-    revision: 0,
-    outcome: undefined,
-    claimedBy: undefined,
-    createdAt: event.time,
-    updatedAt: event.time,
-  }
+  const wait = pendingWait(event, { runId: run.runId, invocationId: run.invocationId, item })
   return { ...state, waits: new Map(state.waits).set(wait.id, wait) }
 }
 
-type Change = (wait: Wait) => Wait
-type WaitEvent = LogEvent & { data: { continuation_id: string; revision: number } }
-
-function changed(state: ThreadState, event: WaitEvent, from: Wait['status'][], change: Change): Wait {
-  const wait = state.waits.get(event.data.continuation_id)
-  if (!wait || !from.includes(wait.status)) throw unfoldable(event, 'the wait is not in a state that allows it.')
-  if (event.data.revision !== wait.revision + 1) throw unfoldable(event, `the wait is at revision ${wait.revision}.`)
-  return { ...change(wait), revision: event.data.revision, updatedAt: event.time }
-}
+type Change = (wait: Wait) => Partial<Wait>
 
 function update(state: ThreadState, event: WaitEvent, from: Wait['status'][], change: Change): ThreadState {
-  const wait = changed(state, event, from, change)
+  const wait = changedWait(state, event, from, change)
   return { ...state, waits: new Map(state.waits).set(wait.id, wait) }
 }
 
 /** As {@link update}, for changes after which the wait never changes again. */
 function close(state: ThreadState, event: WaitEvent, from: Wait['status'][], change: Change): ThreadState {
-  const wait = changed(state, event, from, change)
+  const wait = changedWait(state, event, from, change)
   const waits = new Map(state.waits)
   waits.delete(wait.id)
   return { ...state, waits, closedWaits: state.closedWaits.set(wait.id, wait) }

@@ -2,6 +2,7 @@ import { Payload } from '../base/index.ts'
 import { type EventType, type LogEvent, ZERO_HASH } from '../events/index.ts'
 import type { ForeignRun, ForeignSession, ThreadState, Wait } from './state.ts'
 import { known, unfoldable } from './unfoldable.ts'
+import { changedWait, pendingWait, type WaitEvent } from './waits.ts'
 
 type Of<T extends EventType> = LogEvent<T>
 
@@ -123,43 +124,22 @@ function suspended(state: ThreadState, event: Of<'continuation.suspended/1'>): T
   const owner = event.run_id === null ? undefined : session(state, event).runs.get(event.run_id)
   if (!owner) throw unfoldable(event, 'there is no such run.')
   if (state.waits.has(d.continuation_id)) throw unfoldable(event, 'the wait exists.')
-  const created: Wait = {
-    id: d.continuation_id,
-    provider: d.provider,
-    capability: d.capability,
-    schemaId: d.schema_id,
-    externalId: d.external_id,
-    externalIdKey: d.external_id_key,
-    runId: owner.runId,
-    invocationId: owner.runId,
-    // A foreign host keeps its calls to itself; this is what lists show of one.
-    item: {
-      model_call_id: '',
-      target_call_id: '',
-      tool_name: d.capability,
-      tool: d.capability,
-      arguments: NOTHING,
-      kind: 'external',
-      continuation_id: d.continuation_id,
-      proposal_digest: ZERO_HASH,
-      metadata: NO_FIELDS,
-      deadline: null,
-    },
-    resume: d.resume,
-    grants: d.grants,
-    generation: d.generation,
-    status: 'pending',
-    ready: false,
-    revision: 0,
-    outcome: undefined,
-    claimedBy: undefined,
-    createdAt: event.time,
-    updatedAt: event.time,
+  // A foreign host keeps its calls to itself; this is what lists show of one.
+  const item = {
+    model_call_id: '',
+    target_call_id: '',
+    tool_name: d.capability,
+    tool: d.capability,
+    arguments: NOTHING,
+    kind: 'external' as const,
+    continuation_id: d.continuation_id,
+    proposal_digest: ZERO_HASH,
+    metadata: NO_FIELDS,
+    deadline: null,
   }
+  const created = pendingWait(event, { runId: owner.runId, invocationId: owner.runId, item })
   return { ...state, waits: new Map(state.waits).set(created.id, created) }
 }
-
-type WaitEvent = LogEvent & { data: { continuation_id: string; revision: number } }
 
 function wait(
   state: ThreadState,
@@ -167,9 +147,6 @@ function wait(
   from: readonly Wait['status'][],
   change: (wait: Wait) => Partial<Wait>,
 ): ThreadState {
-  const before = state.waits.get(event.data.continuation_id)
-  if (!before || !from.includes(before.status)) throw unfoldable(event, 'the wait is not in a state that allows it.')
-  if (event.data.revision !== before.revision + 1) throw unfoldable(event, `the wait is at revision ${before.revision}.`)
-  const after = { ...before, ...change(before), revision: event.data.revision, updatedAt: event.time }
+  const after = changedWait(state, event, from, change)
   return { ...state, waits: new Map(state.waits).set(after.id, after) }
 }
