@@ -14,10 +14,12 @@ const QUEUED_AT_ONCE = 50
 /** How long an owner has to cut its run before any node may, in milliseconds (design §7). */
 export const CANCEL_GRACE_MS = 30_000
 
-/** Asks for the end of the run that this process drives on a thread, if it does. */
-export async function cancelOwn(store: ThreadStore, stream: StreamKey, reason: string): Promise<void> {
+/** Asks for the end of one run, if this process drives it now. */
+export async function cancelOwn(store: ThreadStore, stream: StreamKey, runId: string, reason: string): Promise<void> {
   await store.commit(stream, (state) =>
-    state.run?.owner.id === store.backend.owners.self ? cancelRequest(store, stream, state.run, reason, null) : undefined,
+    state.run?.runId === runId && state.run.owner.id === store.backend.owners.self
+      ? cancelRequest(store, stream, state.run, reason, null)
+      : undefined,
   )
 }
 

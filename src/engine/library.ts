@@ -5,7 +5,6 @@ import {
   callerMismatch,
   definitionError,
   open,
-  type RunBindings,
   request,
   SURFACE_MISMATCH,
   storeMissing,
@@ -18,7 +17,7 @@ import { answerWaits, type SettleAnswer } from './answer-waits.ts'
 import { cancelOwn, cutAtOnce } from './cancel.ts'
 import { checkHead, type PreparedRun, prepareRun } from './prepare-run.ts'
 import { resultOf } from './results.ts'
-import type { Runner } from './runner.ts'
+import type { DriveOptions, Runner } from './runner.ts'
 import type { RunOptions, RunResult } from './types.ts'
 
 export interface LibraryDeps {
@@ -34,6 +33,8 @@ export interface Watch {
   onDelta?: ((delta: Delta) => void) | undefined
   /** True: cancelled before it began. */
   cancelled?: (() => boolean) | undefined
+  /** Called with the id of each run this call is about to drive. */
+  onRun?: ((runId: string) => void) | undefined
 }
 
 /**
@@ -50,9 +51,22 @@ export async function runInProcess(deps: LibraryDeps, agent: Agent, o: RunOption
 export async function runPrepared(deps: LibraryDeps, run: PreparedRun, watch: Watch = {}): Promise<RunResult> {
   const { store, runner } = deps
   const { agent, stream, options: o } = run
-  const drive: Drive = { bindings: o.bindings, ...(watch.onDelta && { onDelta: watch.onDelta }) }
+  let mine: string | undefined
+  const cancelled = () => o.signal?.aborted === true || watch.cancelled?.() === true
+  const stop = () => {
+    if (mine !== undefined) void cancelOwn(store, stream, mine, 'aborted by its caller').catch(() => {})
+  }
+  const onRun = (runId: string) => {
+    mine = runId
+    watch.onRun?.(runId)
+  }
+  // What was stopped before there was a run to stop is stopped as soon as there is.
+  const onBegun = () => {
+    if (cancelled()) stop()
+  }
+  const drive: Drive = { bindings: o.bindings, onRun, onBegun, ...(watch.onDelta && { onDelta: watch.onDelta }) }
   const wantsMore = o.input !== undefined || o.inputFactory !== undefined
-  const stopCancelling = cancelOn(deps, stream, o.signal)
+  o.signal?.addEventListener('abort', stop, { once: true })
   try {
     for (;;) {
       const state = await store.load(stream)
@@ -74,10 +88,10 @@ export async function runPrepared(deps: LibraryDeps, run: PreparedRun, watch: Wa
       } else if (status === 'resolved' && !wantsMore) return await ended(deps, run, await runner.resume(stream, agent, drive))
       else if (status === 'waiting' && !wantsMore && !run.previous) return await standing(store, state)
       else if (state.requested.length > 0) throw busy('Runs are queued on this thread.')
-      else return await fresh(deps, run, drive, watch.cancelled?.() === true)
+      else return await fresh(deps, run, drive, cancelled)
     }
   } finally {
-    stopCancelling()
+    o.signal?.removeEventListener('abort', stop)
   }
 }
 
@@ -99,9 +113,9 @@ async function takeOver({ runner }: LibraryDeps, state: ThreadState, agent: Agen
   return runner.recover(state, agent, 'owner-gone', drive)
 }
 
-type Drive = { bindings: RunBindings | undefined; onDelta?: (delta: Delta) => void }
+type Drive = Pick<DriveOptions, 'bindings' | 'onDelta' | 'onRun' | 'onBegun'>
 
-async function fresh(deps: LibraryDeps, run: PreparedRun, drive: Drive, cancelled: boolean): Promise<RunResult> {
+async function fresh(deps: LibraryDeps, run: PreparedRun, drive: Drive, cancelled: () => boolean): Promise<RunResult> {
   const { store, runner } = deps
   const { options: o, agent, key, stream, previous } = run
   if (previous && !o.bindings?.stateStore && usesStore(previous).messages) throw storeMissing()
@@ -112,20 +126,16 @@ async function fresh(deps: LibraryDeps, run: PreparedRun, drive: Drive, cancelle
     ...(o.usageLimits === undefined ? {} : { usageLimits: o.usageLimits }),
   } as const
   const wanted = { runId, agent: agent.name, input: await inputOf(o), options, commandId: null, answers: run.resume }
-  const before = (proposal: Proposal) => request(open(proposal, key, previous), wanted)
-  const after = cancelled ? (begun: Proposal) => cutAtOnce(begun) : undefined
+  if (o.signal?.aborted) throw aborted()
+  const before = (proposal: Proposal) => {
+    if (previous && proposal.state.identity) checkHead(proposal.state, previous)
+    return request(open(proposal, key, previous), wanted)
+  }
+  const after = (begun: Proposal) => (cancelled() ? cutAtOnce(begun) : begun)
   return ended(deps, run, await runner.start(stream, runId, agent, drive, before, after))
 }
 
 const inputOf = async (o: RunOptions): Promise<JsonValue | null> => o.input ?? (await o.inputFactory?.()) ?? null
-
-/** Turns an abort of the caller's signal into a cancel of the run. */
-function cancelOn({ store }: LibraryDeps, stream: string, signal: AbortSignal | undefined): () => void {
-  if (!signal) return () => {}
-  const cancel = () => void cancelOwn(store, stream, 'aborted by its caller').catch(() => {})
-  signal.addEventListener('abort', cancel, { once: true })
-  return () => signal.removeEventListener('abort', cancel)
-}
 
 async function ended({ store }: LibraryDeps, run: PreparedRun, end: AttemptEnd): Promise<RunResult> {
   if (end.is === 'not-taken' || end.is === 'superseded') throw busy('Another process drives this thread.')

@@ -27,6 +27,10 @@ export function prepareRun(deps: { store: ThreadStore; application: string }, ag
       path: 'toolRecovery',
       expected: 'never, declared or always',
     })
+  if (!(agent?.tools instanceof Map))
+    throw reject('agent_invalid', 'This is no agent.', { path: 'agent', expected: 'what `defineAgent` returns' })
+  checkKinds(o)
+  checkLimits(o.usageLimits)
   if (o.input !== undefined && o.inputFactory !== undefined)
     throw runError('input_source_conflict', 'The input has two sources.', {
       path: 'input',
@@ -42,6 +46,27 @@ export function prepareRun(deps: { store: ThreadStore; application: string }, ag
   const thread = previous?.threadId ?? o.thread ?? deps.store.ids.thread()
   const key = { application: deps.application, user: o.user ?? 'default', thread }
   return { agent, options: o, key, stream: threadStream(key), previous, resume }
+}
+
+function checkKinds({ signal, inputFactory, bindings }: RunOptions): void {
+  const wrong = (path: string, expected: string) => reject('option_invalid', 'The option is of another kind.', { path, expected })
+  if (signal !== undefined && !(signal instanceof AbortSignal)) throw wrong('signal', 'an AbortSignal')
+  if (inputFactory !== undefined && typeof inputFactory !== 'function') throw wrong('inputFactory', 'a function')
+  const policy = isJsonObject(bindings) ? bindings.policy : undefined
+  if (policy !== undefined && typeof policy !== 'function') throw wrong('bindings.policy', 'a function')
+}
+
+const LIMITS = ['requests', 'toolCalls', 'inputTokens', 'outputTokens', 'totalTokens']
+
+function checkLimits(limits: unknown): void {
+  if (limits === undefined) return
+  const wrong = (path: string, expected: string) => reject('option_invalid', 'The limit is not usable.', { path, expected })
+  if (!isJsonObject(limits)) throw wrong('usageLimits', `an object of ${LIMITS.join(', ')}`)
+  for (const [name, limit] of Object.entries(limits)) {
+    if (!LIMITS.includes(name)) throw wrong(`usageLimits.${name}`, LIMITS.join(', '))
+    if (limit !== undefined && !(Number.isSafeInteger(limit) && (limit as number) >= 0))
+      throw wrong(`usageLimits.${name}`, 'a whole number from 0')
+  }
 }
 
 function previousState(given: RunOptions['previousState']): HarnessState | undefined {

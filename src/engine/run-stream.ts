@@ -27,6 +27,7 @@ export class RunStream implements AsyncIterable<RunStreamEvent>, AsyncDisposable
   #sequence = 0
   #running: Promise<RunResult> | undefined
   #cancelled = false
+  #runId: string | undefined
   #begun = false
   #asking = false
   #delivered: RunResult | null = null
@@ -115,6 +116,9 @@ export class RunStream implements AsyncIterable<RunStreamEvent>, AsyncDisposable
       const result = await runPrepared(this.#deps, run, {
         onDelta: (delta) => this.#tell(delta),
         cancelled: () => this.#cancelled,
+        onRun: (runId) => {
+          this.#runId = runId
+        },
       })
       stop()
       this.#outcome = result
@@ -137,7 +141,8 @@ export class RunStream implements AsyncIterable<RunStreamEvent>, AsyncDisposable
   cancel(): void {
     if (this.#outcome || this.#phase === 'closed') return
     this.#cancelled = true
-    if (this.#running) void cancelOwn(this.#deps.store, this.#run.stream, 'cancelled').catch(() => {})
+    const { store } = this.#deps
+    if (this.#runId !== undefined) void cancelOwn(store, this.#run.stream, this.#runId, 'cancelled').catch(() => {})
   }
 
   /**
@@ -147,11 +152,13 @@ export class RunStream implements AsyncIterable<RunStreamEvent>, AsyncDisposable
    */
   async steer(input: JsonValue, o: { id?: string } = {}): Promise<void> {
     if (this.#phase === 'new' || this.#phase === 'closed' || this.#outcome) throw notActive()
-    await steerRun(this.#deps.store, this.#run.stream, { input, id: o.id }, 'library')
+    if (this.#runId === undefined) throw notActive()
+    await steerRun(this.#deps.store, this.#run.stream, { input, id: o.id, runId: this.#runId }, 'library')
   }
 
   /** The result of the run, which begins if it has not. Rejects as `run` does. */
   get result(): Promise<RunResult> {
+    if (this.#phase === 'closed' && !this.#running) return Promise.reject(notActive())
     if (this.#phase === 'new') this.#phase = 'iterated'
     const running = this.#begin()
     return running

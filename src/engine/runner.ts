@@ -36,6 +36,8 @@ export interface DriveOptions {
   bindings?: RunBindings | undefined
   signal?: AbortSignal
   onDelta?: (delta: Delta) => void
+  /** Called with the id of the run that is about to be begun, resumed or taken over. */
+  onRun?: ((runId: string) => void) | undefined
   onBegun?: () => void
   onWaiting?: (error: unknown) => void
 }
@@ -141,7 +143,7 @@ export class Runner {
     const open = openDispatches(state)
     const owner = state.run?.owner.id ?? ''
     const { owners } = store.backend
-    // An attempt of this process begins its calls in the very turn in which it learns that they are dispatched.
+    // An attempt of this process begins no call once it was cut, whatever its policies take their time for.
     if (open.length === 0 || owner === owners.self || (await owners.isProvenDead(owner))) return 0
     return Math.max(...open.map((dispatch) => dispatch.time + dispatch.startByMs)) + maxSkewMs
   }
@@ -158,6 +160,7 @@ export class Runner {
     if (active.has(runId))
       throw retryLater('run_active', 'This process is already driving that run.', { details: { run_id: runId } })
     active.add(runId)
+    o.onRun?.(runId)
     try {
       const signal = o.signal ?? this.#stop.signal
       const driving = runAttempt({ store, tail, agent, owner, actor, stream, runId, attempt, ...o, signal }, begin)

@@ -8,14 +8,21 @@ export interface Steering {
   input: JsonValue
   /** 1 to 256 characters; the same id is accepted once. Default: a new one. */
   id?: string | undefined
+  /** Only this run; absent: whichever is going on. */
+  runId?: string
 }
 
 /** @throws ThreadlogError of kind `RunError`: `run_not_active`, `input_invalid` */
-export async function steerRun(store: ThreadStore, stream: StreamKey, { id, input }: Steering, actor: string): Promise<void> {
+export async function steerRun(
+  store: ThreadStore,
+  stream: StreamKey,
+  { id, input, runId }: Steering,
+  actor: string,
+): Promise<void> {
   const inputId = id ?? store.ids.token()
   await store.commit(stream, (state) => {
     const by = { kind: actor, id: '', source: 'steer' }
     const context = { stream, now: store.clock.now(), actor: by, runId: state.run?.runId ?? null, attempt: null }
-    return { drafts: steer(Proposal.on(state, context), { id: inputId, input }).drafts, context }
+    return { drafts: steer(Proposal.on(state, context), { id: inputId, input, runId }).drafts, context }
   })
 }

@@ -17,6 +17,9 @@ export interface ThreadHandleDeps {
   agents: ReadonlyMap<string, Agent>
 }
 
+const noVersion = () =>
+  reject('version_unknown', 'The thread has no such version.', { path: 'at', expected: 'a version from 1 to that of the thread' })
+
 const FORKED = { kind: 'api', id: '', source: 'fork' }
 
 /** One thread: look at it, replay it, cancel what runs on it, recover what was left. */
@@ -70,15 +73,17 @@ export class ThreadHandle {
 
   /**
    * A new thread of the same user that begins as this one was, now or at a version. Waits that are open here stay here: the fork decides by its
-   * own `toolRecovery` about the calls that they would have answered.
+   * own `toolRecovery` about the calls that they would have answered. Input that no request carries yet stays here too.
    * What environments reported stays here too, and retained children get threads of their own.
    * @param o.thread id of the new thread; default: a new one
-   * @throws ThreadlogError `thread_unknown`, `thread_exists`, `thread_id_invalid`, `state_fork_same_thread`, `state_too_large`;
+   * @throws ThreadlogError `thread_unknown`, `version_unknown`, `thread_exists`, `thread_id_invalid`, `state_fork_same_thread`, `state_too_large`;
    *   `capability_state_version_unsupported`, `capability_state_invalid` for a registry of children that this version does not know
    */
   async fork(o: { at?: number; thread?: string } = {}): Promise<ThreadHandle> {
     const { store } = this.#d
+    if (o.at !== undefined && !(Number.isSafeInteger(o.at) && o.at > 0)) throw noVersion()
     const from = await this.#existing(o.at)
+    if (o.at !== undefined && from.version !== o.at) throw noVersion()
     const thread = o.thread ?? store.ids.thread()
     const handle = new ThreadHandle(this.#d, { ...this.key, thread })
     const copied = harnessState(from).fork({ threadId: thread, ids: store.ids })

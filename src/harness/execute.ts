@@ -37,8 +37,10 @@ export async function execute(e: Execution): Promise<Executed> {
     tool.timeoutMs === undefined ? undefined : setTimeout(() => timeout.abort(), Math.min(tool.timeoutMs, MAX_TIMER_MS))
   const signal = AbortSignal.any([e.signal, timeout.signal])
   try {
-    const refused = await policyRefusal(e)
+    const refused = await Promise.race([policyRefusal(e), aborted(signal)])
+    if (refused === TIMED_OUT) return timeout.signal.aborted ? failed('tool_timeout', false) : { is: 'missed' }
     if (refused) return refused
+    if (e.signal.aborted) return { is: 'missed' }
     if (e.clock.monotonic() - e.sentAt > e.startByMs) return { is: 'missed' }
     const metadata = structuredClone(e.start.metadata ?? {})
     const body = tool.execute?.(args, { idempotencyKey, callId, signal, deps: e.deps, approved, metadata })
@@ -62,15 +64,16 @@ async function policyRefusal(e: Execution): Promise<Executed | undefined> {
   const call = { tool: tool.name, identity: toolIdentity(tool), args, callId, approved, principal: e.principal }
   for (const ask of [e.policy, reviewed ? (e.agent.reviewer ?? (() => 'approval_required' as const)) : undefined]) {
     const decision = ask && (await ask(call))
-    const refusal = decision && ruled(decision, e)
+    const refusal = decision === undefined ? undefined : ruled(decision, e)
     if (refusal) return refusal
   }
   return undefined
 }
 
 function ruled(given: PolicyDecision, e: Execution): Executed | undefined {
-  const { decision, metadata = {} } = typeof given === 'string' ? { decision: given } : given
-  if (decision === 'deny') return { is: 'failed', content: POLICY_DENIED }
+  const { decision, metadata = {} } = typeof given === 'object' && given !== null ? given : { decision: given }
+  // What is no decision is no permission.
+  if (decision !== 'allow' && decision !== 'approval_required') return { is: 'failed', content: POLICY_DENIED }
   if (decision !== 'approval_required' || e.start.approved) return undefined
   return deferred(e, 'approval', { [INVOCATION_POLICY]: { decision, metadata } })
 }
@@ -80,7 +83,10 @@ const deferred = (e: Execution, kind: 'external' | 'approval', metadata: JsonObj
 
 const TIMED_OUT = Symbol('timed out')
 const aborted = (signal: AbortSignal): Promise<typeof TIMED_OUT> =>
-  new Promise((resolve) => signal.addEventListener('abort', () => resolve(TIMED_OUT), { once: true }))
+  new Promise((resolve) => {
+    if (signal.aborted) resolve(TIMED_OUT)
+    else signal.addEventListener('abort', () => resolve(TIMED_OUT), { once: true })
+  })
 
 const failed = (code: string, retryable: boolean): Executed => ({ is: 'failed', content: { error: { code, retryable } } })
 

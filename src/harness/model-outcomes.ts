@@ -56,7 +56,7 @@ export const RECOVERY_DELAY_MS = (attempt: number): number => Math.min(30_000, 1
 /** Records a failed request and what was kept of it, closes its calls, and asks the model to go on. */
 export function continued(proposal: Proposal, outcome: Failed): Proposal {
   let next = proposal.add(failedEvent(proposal, outcome))
-  if (outcome.partial) next = closeCalls(next.add(responded(next, outcome.partial)))
+  if (outcome.partial) next = closeCalls(next.add(responded(next, outcome.partial)), true)
   const { context, state } = next
   const step = (state.run?.step ?? 0) + 1
   const parts = [userPart(CONTINUE, context.now)]

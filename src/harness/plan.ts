@@ -179,7 +179,7 @@ export interface Failing {
 export function fail(proposal: Proposal, failing: Failing): Proposal {
   const runId = proposal.state.run?.runId ?? proposal.context.runId ?? ''
   const { code, message, retryable = false, details = {} } = failing
-  return closeCalls(proposal).add({
+  return closeCalls(proposal, true).add({
     type: 'run.failed/1',
     data: { run_id: runId, failure: { code, message, retryable }, details: Payload.of(details) },
   })
@@ -188,14 +188,18 @@ export function fail(proposal: Proposal, failing: Failing): Proposal {
 /** Ends the run as cancelled, closing what is open. `failure` is what a provider gave with it. */
 export function cancel(proposal: Proposal, reason: string, failure: WaitFailure | null = null): Proposal {
   const runId = proposal.state.run?.runId ?? ''
-  return endWaits(closeCalls(proposal), failure).add({ type: 'run.cancelled/1', data: { run_id: runId, reason } })
+  return endWaits(closeCalls(proposal, hasActed(proposal.state)), failure).add({
+    type: 'run.cancelled/1',
+    data: { run_id: runId, reason },
+  })
 }
 
 /**
  * Closes every open call in an interrupted request, so that the history stays legal for a model: by the answer that was accepted for it,
  * else as unknown.
+ * @param keepsInput what people said that no request carries yet is in it too
  */
-export function closeCalls(proposal: Proposal): Proposal {
+export function closeCalls(proposal: Proposal, keepsInput: boolean): Proposal {
   if (isUntouched(proposal.state)) return proposal
   if (hasUncomposedAnswers(proposal.state)) return composeInterrupted(proposal)
   for (const call of openBatchCalls(proposal.state)) {
@@ -209,7 +213,7 @@ export function closeCalls(proposal: Proposal): Proposal {
         : settleUnknown(proposal.context, id, call.tool_name, known, reason),
     )
   }
-  const parts = (proposal.state.run?.step ?? 0) > 0 ? inputParts(proposal) : []
+  const parts = keepsInput ? inputParts(proposal) : []
   return uncomposed(proposal.state).length + parts.length === 0 ? proposal : composeInterrupted(proposal, parts)
 }
 
@@ -222,6 +226,10 @@ function composeInterrupted(proposal: Proposal, parts: JsonValue[] = []): Propos
   const how = cutResponse ? ({ state: 'complete', timestamp: null } as const) : ({ state: 'interrupted' } as const)
   return proposal.add(compose(context, { step: state.run?.step ?? 0, callIds, parts, ...how, threadId: threadId(state) }))
 }
+
+/** True once a run has asked its model, or begun a call, or goes on from answers: then it was more than asked for. */
+const hasActed = ({ run }: ThreadState): boolean =>
+  run !== undefined && (run.step > 0 || run.toolCalls > 0 || run.trigger.kind === 'batch' || run.status === 'suspended')
 
 /** True for a run that was ended before it did anything: it leaves a history from elsewhere as it was prepared (settled list A7). */
 function isUntouched({ run, batch }: ThreadState): boolean {

@@ -1,4 +1,4 @@
-import { type JsonValue, Payload, reject, toJson } from '../base/index.ts'
+import { isJsonObject, type JsonValue, Payload, reject, toJson } from '../base/index.ts'
 import { isoTimestamp, toolReturnPart } from '../messages/index.ts'
 import { type Proposal, unknownOutcome } from '../projections/index.ts'
 import { PAYLOAD_LIMIT } from './drafts.ts'
@@ -8,7 +8,7 @@ export type Reconciliation = { result: JsonValue } | { failure: { code: string; 
 
 /**
  * Settles a call whose outcome nobody knew (state spec §4.4) by what a person or a host found out. The model reads it from the next request on.
- * @throws ThreadlogError `call_not_unknown`, `input_too_large`, `json_invalid`
+ * @throws ThreadlogError `outcome_invalid`, `call_not_unknown`, `input_too_large`, `json_invalid`
  */
 export function reconcile(proposal: Proposal, o: { callId: string; outcome: Reconciliation; reason: string }): Proposal {
   const { state, context } = proposal
@@ -20,6 +20,7 @@ export function reconcile(proposal: Proposal, o: { callId: string; outcome: Reco
       hint: '`threadlog show` lists the calls and their outcomes.',
     })
   const { outcome } = o
+  checkOutcome(outcome)
   const isFailure = 'failure' in outcome
   const content = 'failure' in outcome ? { error: { retryable: false, ...outcome.failure } } : toJson(outcome.result)
   const part = toolReturnPart({
@@ -38,6 +39,17 @@ export function reconcile(proposal: Proposal, o: { callId: string; outcome: Reco
   return proposal.add({
     type: 'tool.reconciled/1',
     data: { call_id: o.callId, settlement: isFailure ? 'failed' : 'returned', part: payload, reason: o.reason },
+  })
+}
+
+function checkOutcome(outcome: unknown): void {
+  const { result, failure } = isJsonObject(outcome) ? outcome : {}
+  const code = isJsonObject(failure) ? failure['code'] : undefined
+  if ((result === undefined) !== (failure === undefined) && (failure === undefined || (typeof code === 'string' && code !== '')))
+    return
+  throw reject('outcome_invalid', 'This is no outcome.', {
+    path: 'outcome',
+    expected: 'either `{ result }` or `{ failure: { code, retryable? } }`',
   })
 }
 

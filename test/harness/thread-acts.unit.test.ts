@@ -12,6 +12,21 @@ const prompts = async (threads: Threadlog, thread: string) =>
     message.kind === 'request' ? message.parts.flatMap((part) => (part.part_kind === 'user-prompt' ? [part.content] : [])) : [],
   )
 
+/** An agent whose model says `text` once it is let. */
+function hearing(text: string) {
+  let asked: () => void = () => {}
+  let answer: () => void = () => {}
+  const hear = { asked: new Promise<void>((resolve) => (asked = resolve)), answer: () => answer() }
+  const said = new Promise<void>((resolve) => (answer = resolve))
+  const model = scriptedModel([says(text)])
+  const doStream: typeof model.doStream = async (options) => {
+    asked()
+    await said
+    return model.doStream(options)
+  }
+  return { agent: defineAgent({ name: 'agent', revision: '1', model: { ...model, doStream } }), hear }
+}
+
 test('steering: input for a running run is in its next request, once for each id', async () => {
   await using threads = await open()
   const tool = defineTool({
@@ -155,4 +170,134 @@ test('a policy is asked at each dispatch; an approval satisfies its question and
   expect(asked).toEqual([false, true, false, true])
   expect(ran.map(({ approved }) => approved)).toEqual([true])
   expect(returnsOf((await threads.thread('thread_b').state()).messageHistory)).toEqual([['c1', 'failed']])
+})
+
+test('a caller that is refused stops and steers nobody else', async () => {
+  await using threads = await open()
+  const { agent, hear } = hearing('A')
+  const first = threads.run(agent, { thread: 'thread_a', input: 'a' })
+  await hear.asked
+  const other = threads.stream(agentOf([says('B')], []), { thread: 'thread_a', input: 'b' })
+  const refused = other.result.catch((error) => error.code)
+  await expect(other.steer('for b')).rejects.toMatchObject({ code: 'run_not_active' })
+  other.cancel()
+  expect(await refused).toBe('run_active')
+  await other.close()
+  hear.answer()
+  expect(await first).toMatchObject({ status: 'completed', output: 'A' })
+  expect(await prompts(threads, 'thread_a')).toEqual(['a'])
+  await expect(other.result).rejects.toMatchObject({ code: 'run_active' })
+})
+
+test('an abort while the input is made keeps the run from beginning', async () => {
+  await using threads = await open()
+  const stop = new AbortController()
+  const inputFactory = async () => {
+    stop.abort()
+    return 'x'
+  }
+  const run = threads.run(agentOf([says('never')], []), { thread: 'thread_a', signal: stop.signal, inputFactory })
+  await expect(run).rejects.toMatchObject({ code: 'aborted' })
+})
+
+test('a state that moves while the input is made is refused', async () => {
+  await using threads = await open()
+  const agent = agentOf([says('one'), says('two'), says('never')], [])
+  const { state } = await threads.run(agent, { thread: 'thread_a', input: 'first' })
+  const inputFactory = async () => {
+    await threads.run(agent, { thread: 'thread_a', input: 'second' })
+    return 'third'
+  }
+  await expect(threads.run(agent, { previousState: state!, inputFactory })).rejects.toMatchObject({ code: 'thread_moved' })
+})
+
+test('no tool begins behind a policy that took longer than the run', async () => {
+  await using threads = await open()
+  const { tools, ran } = toolbox()
+  const agent = agentOf([calls(['c1', 'plain', { n: 1 }]), says('x')], Object.values(tools))
+  let decide: () => void = () => {}
+  const decided = new Promise<void>((resolve) => (decide = resolve))
+  const policy: Policy = async () => {
+    await threads.thread('thread_a').cancel()
+    await decided
+    return 'allow' as const
+  }
+  expect(await threads.run(agent, { thread: 'thread_a', input: 'go', bindings: { policy } })).toMatchObject({
+    status: 'cancelled',
+  })
+  decide()
+  await new Promise(setImmediate)
+  expect(ran).toEqual([])
+})
+
+test.each(['DENY', 'denied', false, {}, 42, null, { decision: 'reject' }])('%o is no permission', async (decision) => {
+  await using threads = await open()
+  const { tools, ran } = toolbox()
+  const agent = agentOf([calls(['c1', 'plain', { n: 1 }]), says('ok')], Object.values(tools))
+  await threads.run(agent, { thread: 'thread_a', input: 'go', bindings: { policy: () => decision as never } })
+  expect(ran).toEqual([])
+})
+
+test('a call that waits for its policy too long times out', async () => {
+  await using threads = await open()
+  const slow = defineTool({ name: 'slow', description: 'd', input: z.object({}), timeoutMs: 20, execute: () => 'never' })
+  const agent = agentOf([calls(['c1', 'slow', {}]), says('ok')], [slow])
+  const policy = () => new Promise<undefined>(() => {})
+  expect(await threads.run(agent, { thread: 'thread_a', input: 'go', bindings: { policy } })).toMatchObject({
+    status: 'completed',
+  })
+  expect(returnsOf((await threads.thread('thread_a').state()).messageHistory)).toEqual([['c1', 'failed']])
+})
+
+test('what was said is kept when the run that was to hear it ends behind its calls', async () => {
+  await using threads = await open()
+  let guards = 0
+  const guarded = defineTool({
+    ...{ name: 'guarded', description: 'd', input: z.object({}), recovery: 'retryable' },
+    needsApproval: () => guards++ === 0,
+    execute() {
+      throw new Error('no')
+    },
+  })
+  const agent = agentOf([calls(['c1', 'guarded', {}]), says('never')], [guarded])
+  expect(await threads.run(agent, { thread: 'thread_a', input: 'one' })).toMatchObject({ status: 'suspended' })
+  await expect(threads.run(agent, { thread: 'thread_a', input: 'two' })).rejects.toMatchObject({ code: 'tool_threw' })
+  expect(await prompts(threads, 'thread_a')).toEqual(['one', 'two'])
+})
+
+test.each([5, 'x', [], { requests: '3' }, { requests: 1.5 }, { requests: Number.NaN }, { requests: -1 }, { request: 1 }])(
+  'the limit %o is refused',
+  async (usageLimits) => {
+    await using threads = await open()
+    await expect(threads.run(agentOf([], []), { input: 'x', usageLimits: usageLimits as never })).rejects.toMatchObject({
+      code: 'option_invalid',
+      path: expect.stringMatching(/^usageLimits/),
+    })
+  },
+)
+
+test.each([undefined, null, 'x', {}, { failure: null }, { failure: {} }, { result: 1, failure: { code: 'x' } }])(
+  'the outcome %o is refused, and the call stays unknown',
+  async (outcome) => {
+    await using threads = await open()
+    const broken = defineTool({
+      ...{ name: 'broken', description: 'd', input: z.object({}) },
+      execute() {
+        throw new Error('no')
+      },
+    })
+    const thread = threads.thread('thread_a')
+    await threads.run(agentOf([calls(['c1', 'broken', {}])], [broken]), { thread: 'thread_a', input: 'go' }).catch(() => {})
+    await expect(thread.reconcile('c1', outcome as never)).rejects.toMatchObject({ code: 'outcome_invalid' })
+    await thread.reconcile('c1', { result: null })
+  },
+)
+
+test.each([0, -1, 1.5, Number.NaN, 99, '3'])('there is no version %o to fork at', async (at) => {
+  await using threads = await open()
+  await threads.run(agentOf([says('x')], []), { thread: 'thread_a', input: 'x' })
+  await expect(threads.thread('thread_a').fork({ at: at as never })).rejects.toMatchObject({
+    code: 'version_unknown',
+    path: 'at',
+  })
 })
