@@ -4,13 +4,13 @@
  */
 export function frozenCopy<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return typeof value === 'function' ? structuredClone(value) : value
-  const copy = structuredClone(value)
-  freeze(copy)
-  return copy
+  return frozen(structuredClone(value))
 }
 
-function freeze(value: unknown): void {
-  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value) || Object.isFrozen(value)) return
+/** The value itself, frozen through and through. */
+export function frozen<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value) || Object.isFrozen(value)) return value
   Object.freeze(value)
-  for (const item of Object.values(value)) freeze(item)
+  for (const item of Object.values(value)) frozen(item)
+  return value
 }

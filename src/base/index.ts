@@ -1,7 +1,7 @@
 export * from './append-only.ts'
 export * from './clock.ts'
 export * from './errors.ts'
-export { frozenCopy } from './frozen.ts'
+export { frozen, frozenCopy } from './frozen.ts'
 export * from './hash.ts'
 export * from './ids.ts'
 export * from './json.ts'

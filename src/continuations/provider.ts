@@ -1,5 +1,5 @@
 import { isThreadlogError, type JsonValue, systemIds } from '../base/index.ts'
-import { invalidArgument, jsonValue, nonBlank } from './model/arguments.ts'
+import { invalidArgument, jsonValue, nonBlank, page } from './model/arguments.ts'
 import { ContinuationConflictError, ContinuationValidationError } from './model/errors.ts'
 import { ContinuationFailure } from './model/failure.ts'
 import type { PrincipalGrantSnapshot } from './model/grants.ts'
@@ -82,10 +82,7 @@ export class ContinuationProvider {
    * @param o.limit 1 to 1000, default 100
    */
   async listPending(o: { after?: string | null; limit?: number } = {}): Promise<ProviderPendingContinuation[]> {
-    const { after = null, limit = 100 } = o
-    if (after !== null) nonBlank(after, 'after')
-    if (!Number.isSafeInteger(limit) || limit < 1 || limit > 1000) throw invalidArgument('limit', 'a whole number from 1 to 1000')
-    return this.#store.listPendingContinuations({ applicationId: this.applicationId, provider: this.name, after, limit })
+    return this.#store.listPendingContinuations({ applicationId: this.applicationId, provider: this.name, ...page(o) })
   }
 
   /**

@@ -1,13 +1,11 @@
-import { isJsonObject, type JsonObject, type JsonValue, reject, toJson } from '../base/index.ts'
-import type { Receipt } from '../continuations/index.ts'
+import { isJsonObject, reject, toJson } from '../base/index.ts'
+import { approval, denial, type Receipt, type Submission } from '../continuations/index.ts'
 import { type DeferredToolResume, outcomeOf } from '../harness/index.ts'
 import { findWait, type ThreadState, type Wait } from '../projections/index.ts'
 
 /** Settles one answer to a wait: the result of an external call as its provider would send it, or a person's decision. */
-export type SettleAnswer = (
-  wait: Wait,
-  answer: { result: JsonValue } | { failure: { code: string; retryable: boolean } },
-) => Promise<Receipt>
+export type SettleAnswer = (wait: Wait, answer: Answer) => Promise<Receipt>
+export type Answer = Submission['outcome']
 
 /** What a failure without a code of its own is recorded as. */
 const TOOL_FAILED = { code: 'tool_failed', retryable: false }
@@ -23,7 +21,7 @@ export async function answerWaits(settle: SettleAnswer, state: ThreadState, resu
     const wait = item && findWait(state, item.continuation_id)
     if (!wait) continue
     const id = targetCall.toolCallId
-    const answer = wait.item.kind === 'approval' ? decisionOf(results.approvals[id]) : resultValue(results.calls[id])
+    const answer = wait.item.kind === 'approval' ? decisionOf(wait, results.approvals[id]) : resultValue(results.calls[id])
     const receipt = await settle(wait, answer)
     if (receipt.verdict === 'accepted' || receipt.verdict === 'duplicate') continue
     const code = receipt.verdict === 'invalid' ? 'deferred_results_invalid' : receipt.verdict
@@ -35,18 +33,18 @@ export async function answerWaits(settle: SettleAnswer, state: ThreadState, resu
   }
 }
 
-function decisionOf(decision: unknown): { result: JsonValue } {
+function decisionOf(wait: Wait, decision: unknown): Answer {
   const outcome = outcomeOf(decision)
   const approved = decision === true || outcome?.is === 'approved'
-  const overrides = outcome?.is === 'approved' && isJsonObject(outcome.overrideArgs) ? outcome.overrideArgs : undefined
-  const message = outcome?.is === 'denied' ? outcome.message : undefined
-  const result: JsonObject = { approved }
-  if (overrides) result['override_args'] = overrides
-  if (message !== undefined) result['message'] = message
-  return { result }
+  const overrideArgs = outcome?.is === 'approved' && isJsonObject(outcome.overrideArgs) ? outcome.overrideArgs : undefined
+  const reason = outcome?.is === 'denied' ? outcome.message : undefined
+  const { outcome: answer } = approved
+    ? approval(wait.id, overrideArgs === undefined ? {} : { overrideArgs })
+    : denial(wait.id, reason === undefined ? {} : { reason })
+  return answer
 }
 
-function resultValue(value: unknown): { result: JsonValue } | { failure: { code: string; retryable: boolean } } {
+function resultValue(value: unknown): Answer {
   const outcome = outcomeOf(value)
   if (outcome?.is === 'tool-failed') return { failure: TOOL_FAILED }
   return { result: toJson((outcome?.is === 'tool-return' ? outcome.returnValue : value) ?? null) }

@@ -52,7 +52,7 @@ export async function cut(store: ThreadStore, stream: StreamKey): Promise<void> 
     const run = state.run
     if (run?.status !== 'running' || !run.cancel) return undefined
     const context = { stream, now: store.clock.now(), actor: ACTOR, runId: run.runId, attempt: run.attempt }
-    return { context, drafts: cancel(Proposal.on(state, context), run.cancel.reason).drafts }
+    return cancel(Proposal.on(state, context), run.cancel.reason)
   })
 }
 
@@ -81,7 +81,7 @@ export async function cancelThread(
     left = Math.max(0, state.requested.length - QUEUED_AT_ONCE)
     for (const queued of state.requested.slice(0, QUEUED_AT_ONCE))
       proposal = proposal.add({ type: 'run.cancelled/1', data: { run_id: queued.runId, reason } })
-    return { drafts: proposal.drafts, context }
+    return proposal
   }
   do await store.commit(stream, decide)
   while (left > 0)

@@ -7,9 +7,9 @@ import {
   open,
   request,
   SURFACE_MISMATCH,
+  seenBy,
   storeMissing,
   usesStore,
-  withoutDeferral,
 } from '../harness/index.ts'
 import type { Delta } from '../models/index.ts'
 import { type Proposal, type ThreadState, type ThreadStore, threadStatus } from '../projections/index.ts'
@@ -68,6 +68,7 @@ export async function runPrepared(deps: LibraryDeps, run: PreparedRun, watch: Wa
   const wantsMore = o.input !== undefined || o.inputFactory !== undefined
   o.signal?.addEventListener('abort', stop, { once: true })
   try {
+    let checked: string | undefined
     for (;;) {
       const state = await store.load(stream)
       const status = threadStatus(state)
@@ -75,6 +76,7 @@ export async function runPrepared(deps: LibraryDeps, run: PreparedRun, watch: Wa
       if (run.previous && state.identity) {
         if (status === 'running') throw busy('A run is active on this thread.')
         checkHead(state, run.previous)
+        checked = state.hash
         if (run.resume && status === 'waiting') {
           await answerWaits(deps.settle, state, run.resume)
           continue
@@ -88,7 +90,7 @@ export async function runPrepared(deps: LibraryDeps, run: PreparedRun, watch: Wa
       } else if (status === 'resolved' && !wantsMore) return await ended(deps, run, await runner.resume(stream, agent, drive))
       else if (status === 'waiting' && !wantsMore && !run.previous) return await standing(store, state)
       else if (state.requested.length > 0) throw busy('Runs are queued on this thread.')
-      else return await fresh(deps, run, drive, cancelled)
+      else return await fresh(deps, run, drive, cancelled, checked)
     }
   } finally {
     o.signal?.removeEventListener('abort', stop)
@@ -115,7 +117,14 @@ async function takeOver({ runner }: LibraryDeps, state: ThreadState, agent: Agen
 
 type Drive = Pick<DriveOptions, 'bindings' | 'onDelta' | 'onRun' | 'onBegun'>
 
-async function fresh(deps: LibraryDeps, run: PreparedRun, drive: Drive, cancelled: () => boolean): Promise<RunResult> {
+/** @param checked hash of the head at which the previous state was found to be that of the thread */
+async function fresh(
+  deps: LibraryDeps,
+  run: PreparedRun,
+  drive: Drive,
+  cancelled: () => boolean,
+  checked: string | undefined,
+): Promise<RunResult> {
   const { store, runner } = deps
   const { options: o, agent, key, stream, previous } = run
   if (previous && !o.bindings?.stateStore && usesStore(previous).messages) throw storeMissing()
@@ -128,7 +137,7 @@ async function fresh(deps: LibraryDeps, run: PreparedRun, drive: Drive, cancelle
   const wanted = { runId, agent: agent.name, input: await inputOf(o), options, commandId: null, answers: run.resume }
   if (o.signal?.aborted) throw aborted()
   const before = (proposal: Proposal) => {
-    if (previous && proposal.state.identity) checkHead(proposal.state, previous)
+    if (previous && proposal.state.identity && proposal.state.hash !== checked) checkHead(proposal.state, previous)
     return request(open(proposal, key, previous), wanted)
   }
   const after = (begun: Proposal) => (cancelled() ? cutAtOnce(begun) : begun)
@@ -153,8 +162,7 @@ async function ended({ store }: LibraryDeps, run: PreparedRun, end: AttemptEnd):
 }
 
 function surfaceMismatch({ resume, agent, options }: PreparedRun): ThreadlogError {
-  const seen = options.bindings?.deferredToolsSupported === false ? withoutDeferral(agent) : agent
-  const details = (resume && callerMismatch(resume, seen)) ?? {}
+  const details = (resume && callerMismatch(resume, seenBy(options.bindings, agent))) ?? {}
   return definitionError(SURFACE_MISMATCH.code, SURFACE_MISMATCH.message, { details: details as Record<string, string> })
 }
 

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonValue, jsonDigest, reject, type ThreadlogError } from '../base/index.ts'
 import { type ThreadKey, threadStream } from '../events/index.ts'
-import { type Agent, type DeferredToolResume, preflight, runError, stateError } from '../harness/index.ts'
+import { type Agent, checkToolRecovery, type DeferredToolResume, preflight, runError, stateError } from '../harness/index.ts'
 import { HarnessState } from '../messages/index.ts'
 import { harnessState, type ThreadState, type ThreadStore, threadStatus } from '../projections/index.ts'
 import type { RunOptions } from './types.ts'
@@ -22,11 +22,7 @@ export interface PreparedRun {
  *   of kind `StateError`: `usage_state_missing`
  */
 export function prepareRun(deps: { store: ThreadStore; application: string }, agent: Agent, o: RunOptions): PreparedRun {
-  if (o.toolRecovery !== undefined && !['never', 'declared', 'always'].includes(o.toolRecovery))
-    throw reject('option_invalid', 'There is no such recovery of tools.', {
-      path: 'toolRecovery',
-      expected: 'never, declared or always',
-    })
+  if (o.toolRecovery !== undefined) checkToolRecovery(o.toolRecovery)
   if (!(agent?.tools instanceof Map))
     throw reject('agent_invalid', 'This is no agent.', { path: 'agent', expected: 'what `defineAgent` returns' })
   checkKinds(o)

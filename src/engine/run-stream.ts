@@ -22,7 +22,6 @@ export class RunStream implements AsyncIterable<RunStreamEvent>, AsyncDisposable
   readonly #tail: Tail
   readonly #run: PreparedRun
   readonly #queue = new Queue<RunStreamEvent>()
-  readonly #stop = new AbortController()
   #phase: 'new' | 'entered' | 'iterated' | 'closed' = 'new'
   #sequence = 0
   #running: Promise<RunResult> | undefined
@@ -109,11 +108,8 @@ export class RunStream implements AsyncIterable<RunStreamEvent>, AsyncDisposable
       this.#begun = true
       if (event) this.#tell({ type: 'event', version: event.version, event: event.type, time: event.time })
     })
-    const { signal } = this.#run.options
-    const both = signal ? AbortSignal.any([signal, this.#stop.signal]) : this.#stop.signal
-    const run = { ...this.#run, options: { ...this.#run.options, signal: both } }
     try {
-      const result = await runPrepared(this.#deps, run, {
+      const result = await runPrepared(this.#deps, this.#run, {
         onDelta: (delta) => this.#tell(delta),
         cancelled: () => this.#cancelled,
         onRun: (runId) => {
@@ -151,8 +147,7 @@ export class RunStream implements AsyncIterable<RunStreamEvent>, AsyncDisposable
    * @throws ThreadlogError of kind `RunError`: `run_not_active`, `input_invalid`
    */
   async steer(input: JsonValue, o: { id?: string } = {}): Promise<void> {
-    if (this.#phase === 'new' || this.#phase === 'closed' || this.#outcome) throw notActive()
-    if (this.#runId === undefined) throw notActive()
+    if (this.#phase === 'closed' || this.#outcome || this.#runId === undefined) throw notActive()
     await steerRun(this.#deps.store, this.#run.stream, { input, id: o.id, runId: this.#runId }, 'library')
   }
 
@@ -160,8 +155,7 @@ export class RunStream implements AsyncIterable<RunStreamEvent>, AsyncDisposable
   get result(): Promise<RunResult> {
     if (this.#phase === 'closed' && !this.#running) return Promise.reject(notActive())
     if (this.#phase === 'new') this.#phase = 'iterated'
-    const running = this.#begin()
-    return running
+    return this.#begin()
   }
 
   /** The result that the terminal event delivered; null before. */

@@ -1,15 +1,6 @@
 import { retryLater } from '../base/index.ts'
 import type { Actor, Owner, StreamKey } from '../events/index.ts'
-import {
-  type Agent,
-  type AttemptEnd,
-  type RunBindings,
-  recover,
-  resume,
-  runAttempt,
-  start,
-  withoutDeferral,
-} from '../harness/index.ts'
+import { type Agent, type AttemptEnd, type RunBindings, recover, resume, runAttempt, seenBy, start } from '../harness/index.ts'
 import type { Delta } from '../models/index.ts'
 import {
   type Decision,
@@ -42,10 +33,6 @@ export interface DriveOptions {
   onWaiting?: (error: unknown) => void
 }
 
-/** The agent as a run with these bindings sees it. */
-const seenBy = ({ bindings }: DriveOptions, agent: Agent): Agent =>
-  bindings?.deferredToolsSupported === false ? withoutDeferral(agent) : agent
-
 /** Calls of the run that were dispatched and have no outcome. */
 export const openDispatches = (state: ThreadState) =>
   [...(state.batch?.calls.values() ?? [])].flatMap((call) => (call.settled || !call.dispatch ? [] : [call.dispatch]))
@@ -73,7 +60,7 @@ export class Runner {
       const asked = before(proposal)
       const next = asked.state.requested[0]
       if (asked.state.run?.status === 'running' || next?.runId !== runId) return undefined
-      return after(start(asked, next, seenBy(o, agent), this.#o.owner))
+      return after(start(asked, next, seenBy(o.bindings, agent), this.#o.owner))
     })
   }
 

@@ -23,6 +23,6 @@ export async function steerRun(
   await store.commit(stream, (state) => {
     const by = { kind: actor, id: '', source: 'steer' }
     const context = { stream, now: store.clock.now(), actor: by, runId: state.run?.runId ?? null, attempt: null }
-    return { drafts: steer(Proposal.on(state, context), { id: inputId, input, runId }).drafts, context }
+    return steer(Proposal.on(state, context), { id: inputId, input, runId })
   })
 }

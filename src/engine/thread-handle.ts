@@ -90,7 +90,7 @@ export class ThreadHandle {
     const parent = { stream: this.stream, version: from.version, hash: from.hash }
     await store.commit(handle.stream, (state) => {
       const context = { stream: handle.stream, now: store.clock.now(), actor: FORKED, runId: null, attempt: null }
-      return { drafts: fork(Proposal.on(state, context), handle.key, copied, parent).drafts, context }
+      return fork(Proposal.on(state, context), handle.key, copied, parent)
     })
     return handle
   }
@@ -98,7 +98,7 @@ export class ThreadHandle {
   /**
    * Says what became of a call whose outcome was unknown; the model reads it from the next request on.
    * @param o.by who says so; recorded
-   * @throws ThreadlogError `thread_unknown`, `call_not_unknown`, `input_too_large`, `json_invalid`
+   * @throws ThreadlogError `thread_unknown`, `outcome_invalid`, `call_not_unknown`, `input_too_large`, `json_invalid`
    */
   async reconcile(
     callId: string,
@@ -111,7 +111,7 @@ export class ThreadHandle {
     await store.commit(this.stream, (state) => {
       const actor = { kind: 'api', id: by, source: 'reconcile' }
       const context = { stream: this.stream, now: store.clock.now(), actor, runId: null, attempt: null, commandId }
-      return { drafts: reconcile(Proposal.on(state, context), { callId, outcome, reason }).drafts, context }
+      return reconcile(Proposal.on(state, context), { callId, outcome, reason })
     })
   }
 

@@ -156,8 +156,9 @@ function checkSystem(system: string | readonly string[] | undefined): void {
 export const toolIdentity = (tool: Tool): string =>
   tool.identity ?? `tool/${tool.kind === 'external' ? 'client' : 'local'}/${tool.name}`
 
-/** The agent as a run sees it that cannot wait for anybody: without the tools that always do (state spec §3.1). */
-export function withoutDeferral(agent: Agent): Agent {
+/** The agent as a run with these bindings sees it: one that cannot wait for anybody lacks the tools that always do (state spec §3.1). */
+export function seenBy(bindings: { deferredToolsSupported?: boolean } | undefined, agent: Agent): Agent {
+  if (bindings?.deferredToolsSupported !== false) return agent
   const offered = ([name, tool]: [string, Tool]) =>
     tool.kind === 'local' && !(tool.asksAlways && agent.permissions.get(name) !== 'allow')
   return { ...agent, tools: new Map([...agent.tools].filter(offered)) }

@@ -12,7 +12,7 @@ import {
   type ThreadState,
   type ThreadStore,
 } from '../projections/index.ts'
-import { type Agent, type ModelRecovery, type Policy, withoutDeferral } from './agent.ts'
+import { type Agent, type ModelRecovery, type Policy, seenBy } from './agent.ts'
 import { execute } from './execute.ts'
 import type { Executed, Start } from './executed.ts'
 import { giveUp, isHopeless } from './give-up.ts'
@@ -30,7 +30,7 @@ import {
 import { advance, cancel, NO_SETTINGS, type Plan } from './plan.ts'
 import type { PlanEnvironment } from './plan-calls.ts'
 import { INTERRUPTED_BEFORE_RESULT } from './prepare.ts'
-import { fitting, record } from './record-calls.ts'
+import { type Finished, fitting, record } from './record-calls.ts'
 import type { StateStore } from './state-store.ts'
 
 export interface AttemptOptions {
@@ -96,7 +96,7 @@ type Next = Plan['next'] | 'superseded' | 'not-taken' | 'stopped'
 class Attempt {
   readonly #o: AttemptOptions
   readonly #inFlight = new Map<string, Promise<void>>()
-  readonly #finished: { start: Start; executed: Executed }[] = []
+  readonly #finished: Finished[] = []
   readonly #missed = new Set<string>()
   readonly #deferrals = new Map<string, Extract<Executed, { is: 'deferred' }>>()
   readonly #agent: Agent
@@ -111,7 +111,7 @@ class Attempt {
 
   constructor(options: AttemptOptions) {
     this.#o = options
-    this.#agent = options.bindings?.deferredToolsSupported === false ? withoutDeferral(options.agent) : options.agent
+    this.#agent = seenBy(options.bindings, options.agent)
   }
 
   async run(begin: (proposal: Proposal) => Proposal | undefined): Promise<AttemptEnd> {

@@ -1,11 +1,11 @@
-import { isThreadlogError, type JsonObject, type JsonValue, Payload, reject, toJson } from '../base/index.ts'
+import { type JsonObject, type JsonValue, Payload, reject } from '../base/index.ts'
 import type { EventData, EventDraft, Owner, StreamKey, ThreadKey, ToolRecovery } from '../events/index.ts'
 import { checkThreadId, type HarnessState } from '../messages/index.ts'
 import { findWait, type Proposal, type RequestedRun, type RunState, threadStatus, type Wait } from '../projections/index.ts'
 import { type Agent, proposalDigest, toolIdentity } from './agent.ts'
 import { callerAnswers, callerMismatch } from './caller-answers.ts'
 import type { DeferredToolResume } from './deferred/index.ts'
-import { PAYLOAD_LIMIT, userPart } from './drafts.ts'
+import { isUserContent, PAYLOAD_LIMIT } from './drafts.ts'
 import { abandonWaits, CARRIED, pendingInput } from './plan.ts'
 import { prepareHistory, reconcileSystemPrompt } from './prepare.ts'
 import { childRefs } from './state-store.ts'
@@ -121,26 +121,26 @@ function supersede(proposal: Proposal): Proposal {
 function checkRequest({ agent, input, options }: RunRequest): void {
   if (typeof agent !== 'string' || agent.trim() === '' || !agent.isWellFormed())
     throw reject('agent_invalid', 'The run names no agent.', { path: 'agent', expected: 'the name of an agent' })
-  if (!['never', 'declared', 'always'].includes(options.toolRecovery))
-    throw reject('option_invalid', 'There is no such recovery of tools.', {
-      path: 'toolRecovery',
-      expected: 'never, declared or always',
-    })
+  checkToolRecovery(options.toolRecovery)
   if (!['throw', 'return'].includes(options.toolErrors))
     throw reject('option_invalid', 'There is no such handling of tool errors.', {
       path: 'toolErrors',
       expected: 'throw or return',
     })
-  if (input === null) return
-  try {
-    userPart(toJson(input), 0)
-  } catch (error) {
-    if (!isThreadlogError(error)) throw error
+  if (input !== null && !isUserContent(input))
     throw reject('input_invalid', 'The input is not the content of a user message.', {
       path: 'input',
       expected: 'text, or a list of text and content items (image-url, binary, …)',
     })
-  }
+}
+
+/** @throws ThreadlogError `option_invalid` */
+export function checkToolRecovery(given: ToolRecovery): void {
+  if (!['never', 'declared', 'always'].includes(given))
+    throw reject('option_invalid', 'There is no such recovery of tools.', {
+      path: 'toolRecovery',
+      expected: 'never, declared or always',
+    })
 }
 
 /** The options as recorded, or the engine's defaults. */

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue, type Payload, toJson } from '../base/index.ts'
-import { answeredCallIds, type Message, toolCalls } from '../messages/index.ts'
+import { DEFERRED_FUNCTION_ID } from '../messages/index.ts'
 import { DEFAULT_DENIAL, type RunState, type ThreadState } from '../projections/index.ts'
 import { type Agent, toolIdentity } from './agent.ts'
 import type { Approval } from './classify.ts'
@@ -102,21 +102,9 @@ export function callerMismatch(resume: DeferredToolResume, agent: Agent): JsonOb
 }
 
 const functionIdOf = (metadata: unknown): JsonValue | undefined =>
-  isJsonObject(metadata) ? metadata['a13n.harness.deferred-function-id'] : undefined
+  isJsonObject(metadata) ? metadata[DEFERRED_FUNCTION_ID] : undefined
 
 const differs = (agent: Agent, name: string, identity: string): boolean => {
   const tool = agent.tools.get(name)
   return tool !== undefined && toolIdentity(tool) !== identity
-}
-
-/** The calls a history leaves open. */
-export const openIds = (history: readonly Message[]): Set<string> => {
-  const at = history.findLastIndex((message) => message.kind === 'response')
-  const response = history[at]
-  const answered = answeredCallIds(history.slice(at + 1))
-  return new Set(
-    response?.kind === 'response'
-      ? toolCalls(response).flatMap((call) => (answered.has(call.tool_call_id) ? [] : [call.tool_call_id]))
-      : [],
-  )
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { canonicalJson, isThreadlogError, type JsonValue, jsonEqual, jsonParse, reject, toJson } from '../base/index.ts'
+import { canonicalJson, isThreadlogError, type JsonValue, jsonEqual, jsonParse, toJson } from '../base/index.ts'
 import type { CapabilityEntry } from '../messages/index.ts'
 import { stateError } from './run-errors.ts'
 
@@ -92,8 +92,7 @@ function fitting(id: string, schema: z.ZodType, value: unknown): unknown {
     return z.parse(schema, value)
   } catch (error) {
     if (isThreadlogError(error)) throw error
-    throw reject('capability_state_invalid', 'The value does not fit the schema of the capability.', {
-      kind: 'StateError',
+    throw stateError('capability_state_invalid', 'The value does not fit the schema of the capability.', {
       details: { capability_id: id },
     })
   }

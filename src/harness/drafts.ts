@@ -1,4 +1,4 @@
-import { type JsonObject, type JsonValue, Payload } from '../base/index.ts'
+import { isThreadlogError, type JsonObject, type JsonValue, Payload, toJson } from '../base/index.ts'
 import type { EventDraft } from '../events/index.ts'
 import { CONTENT_LIMIT } from '../log/index.ts'
 import {
@@ -126,3 +126,14 @@ export const systemParts = (system: readonly string[], now: number): JsonValue[]
 
 export const userPart = (content: JsonValue, now: number): JsonValue =>
   userPromptPart({ content: content as UserPromptPart['content'], timestamp: isoTimestamp(now) }) as unknown as JsonValue
+
+/** True for what can stand in a user message: text, or a list of text and content items. */
+export function isUserContent(content: JsonValue): boolean {
+  try {
+    userPart(toJson(content), 0)
+    return true
+  } catch (error) {
+    if (isThreadlogError(error)) return false
+    throw error
+  }
+}

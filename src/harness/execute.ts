@@ -1,4 +1,13 @@
-import { type Clock, isJsonObject, isThreadlogError, type JsonObject, MAX_TIMER_MS, Payload, toJson } from '../base/index.ts'
+import {
+  type Clock,
+  isJsonObject,
+  isThreadlogError,
+  type JsonObject,
+  MAX_TIMER_MS,
+  Payload,
+  toJson,
+  whenAborted,
+} from '../base/index.ts'
 import { INLINE_PAYLOAD } from '../events/index.ts'
 import { type Agent, type Policy, type PolicyDecision, toolIdentity } from './agent.ts'
 import { lowered, type Outcome, outcomeOf } from './deferred/index.ts'
@@ -37,9 +46,12 @@ export async function execute(e: Execution): Promise<Executed> {
     tool.timeoutMs === undefined ? undefined : setTimeout(() => timeout.abort(), Math.min(tool.timeoutMs, MAX_TIMER_MS))
   const signal = AbortSignal.any([e.signal, timeout.signal])
   try {
-    const refused = await Promise.race([policyRefusal(e), aborted(signal)])
-    if (refused === TIMED_OUT) return timeout.signal.aborted ? failed('tool_timeout', false) : { is: 'missed' }
-    if (refused) return refused
+    const asked = askedFirst(e)
+    if (asked.length > 0) {
+      const refused = await Promise.race([policyRefusal(e, asked), aborted(signal)])
+      if (refused === TIMED_OUT) return timeout.signal.aborted ? failed('tool_timeout', false) : { is: 'missed' }
+      if (refused) return refused
+    }
     if (e.signal.aborted) return { is: 'missed' }
     if (e.clock.monotonic() - e.sentAt > e.startByMs) return { is: 'missed' }
     const metadata = structuredClone(e.start.metadata ?? {})
@@ -56,14 +68,18 @@ export async function execute(e: Execution): Promise<Executed> {
   }
 }
 
-/** Policy and reviewer, asked once for this dispatch; undefined when the call may run. */
-async function policyRefusal(e: Execution): Promise<Executed | undefined> {
+/** Policy and reviewer, as far as this call has them. */
+function askedFirst({ policy, agent, start }: Execution): Policy[] {
+  const reviewed = agent.permissions.get(start.tool.name) === 'review'
+  return [policy ?? [], reviewed ? (agent.reviewer ?? (() => 'approval_required' as const)) : []].flat()
+}
+
+/** Asks each once for this dispatch; undefined when the call may run. */
+async function policyRefusal(e: Execution, asked: readonly Policy[]): Promise<Executed | undefined> {
   const { tool, args, callId, approved } = e.start
-  const reviewed = e.agent.permissions.get(tool.name) === 'review'
-  if (!e.policy && !reviewed) return undefined
   const call = { tool: tool.name, identity: toolIdentity(tool), args, callId, approved, principal: e.principal }
-  for (const ask of [e.policy, reviewed ? (e.agent.reviewer ?? (() => 'approval_required' as const)) : undefined]) {
-    const decision = ask && (await ask(call))
+  for (const ask of asked) {
+    const decision = await ask(call)
     const refusal = decision === undefined ? undefined : ruled(decision, e)
     if (refusal) return refusal
   }
@@ -82,11 +98,7 @@ const deferred = (e: Execution, kind: 'external' | 'approval', metadata: JsonObj
   e.deferral ? { is: 'deferred', kind, metadata } : { is: 'denied', content: DEFERRAL_UNAVAILABLE }
 
 const TIMED_OUT = Symbol('timed out')
-const aborted = (signal: AbortSignal): Promise<typeof TIMED_OUT> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve(TIMED_OUT)
-    else signal.addEventListener('abort', () => resolve(TIMED_OUT), { once: true })
-  })
+const aborted = (signal: AbortSignal): Promise<typeof TIMED_OUT> => whenAborted(signal).then(() => TIMED_OUT)
 
 const failed = (code: string, retryable: boolean): Executed => ({ is: 'failed', content: { error: { code, retryable } } })
 

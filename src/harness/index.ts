@@ -9,12 +9,13 @@ export {
   proposalDigest,
   QUESTION_TOOL,
   type Reviewer,
+  seenBy,
   toolIdentity,
-  withoutDeferral,
 } from './agent.ts'
 export { type AiTool, aiTools } from './ai-tools.ts'
 export { type AttemptEnd, type AttemptOptions, type RunBindings, runAttempt, START_BY_MS } from './attempt.ts'
 export {
+  checkToolRecovery,
   fork,
   open,
   type Parent,

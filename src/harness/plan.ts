@@ -232,10 +232,10 @@ const hasActed = ({ run }: ThreadState): boolean =>
   run !== undefined && (run.step > 0 || run.toolCalls > 0 || run.trigger.kind === 'batch' || run.status === 'suspended')
 
 /** True for a run that was ended before it did anything: it leaves a history from elsewhere as it was prepared (settled list A7). */
-function isUntouched({ run, batch }: ThreadState): boolean {
+function isUntouched(state: ThreadState): boolean {
+  const { run, batch } = state
   const isImported = batch === undefined || batch.origin.startsWith('m')
-  const isBegun = run?.status !== 'running' || run.step > 0 || run.trigger.kind === 'batch'
-  return isImported && !isBegun && !touchedBy(batch, run.runId)
+  return isImported && run !== undefined && !hasActed(state) && !touchedBy(batch, run.runId)
 }
 
 const touchedBy = (batch: ThreadState['batch'], runId: string): boolean =>

@@ -13,7 +13,7 @@ export interface Finished {
 }
 
 /** How many outcomes one commit can hold, at least one. */
-export function fitting(finished: readonly { executed: Executed }[]): number {
+export function fitting(finished: readonly Finished[]): number {
   let bytes = 0
   const end = finished.findIndex(
     ({ executed }) => (bytes += executed.is === 'returned' ? executed.bytes : 0) > COMMIT_LIMITS.bytes / 2,
@@ -22,7 +22,7 @@ export function fitting(finished: readonly { executed: Executed }[]): number {
 }
 
 /** The settlements of finished calls; a throw ends the run when its options say so. */
-export function record(proposal: Proposal, finished: readonly { start: Start; executed: Executed }[]): Proposal {
+export function record(proposal: Proposal, finished: readonly Finished[]): Proposal {
   let threw: { start: Start; errorName: string } | undefined
   const strict = recordedOptions(proposal.state.run?.options).toolErrors === 'throw'
   for (const { start, executed } of finished) {

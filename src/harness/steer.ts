@@ -1,6 +1,6 @@
-import { isThreadlogError, type JsonValue, Payload, toJson } from '../base/index.ts'
+import { type JsonValue, Payload, toJson } from '../base/index.ts'
 import type { Proposal } from '../projections/index.ts'
-import { PAYLOAD_LIMIT, userPart } from './drafts.ts'
+import { isUserContent, PAYLOAD_LIMIT } from './drafts.ts'
 import { CARRIED } from './plan.ts'
 import { runError } from './run-errors.ts'
 
@@ -17,7 +17,12 @@ export function steer(proposal: Proposal, o: { id: string; input: JsonValue; run
       path: 'id',
       expected: `1 to ${MAX_INPUT_ID} characters of well-formed text, not beginning with "${CARRIED}"`,
     })
-  const content = Payload.of(checked(o.input))
+  if (!isUserContent(o.input))
+    throw runError('input_invalid', 'The input is not the content of a user message.', {
+      path: 'input',
+      expected: 'text, or a list of text and content items',
+    })
+  const content = Payload.of(toJson(o.input))
   if (content.bytes.byteLength > PAYLOAD_LIMIT - 4096)
     throw runError('input_invalid', 'The input is too large.', {
       path: 'input',
@@ -28,18 +33,4 @@ export function steer(proposal: Proposal, o: { id: string; input: JsonValue; run
     throw runError('run_not_active', 'No run of this thread is going on.', { hint: 'Start one with this input.' })
   if (run.accepted.some(({ id }) => id === o.id)) return proposal
   return proposal.add({ type: 'input.accepted/1', data: { run_id: run.runId, input_id: o.id, content } })
-}
-
-function checked(input: JsonValue): JsonValue {
-  try {
-    const json = toJson(input)
-    userPart(json, 0)
-    return json
-  } catch (error) {
-    if (!isThreadlogError(error)) throw error
-    throw runError('input_invalid', 'The input is not the content of a user message.', {
-      path: 'input',
-      expected: 'text, or a list of text and content items',
-    })
-  }
 }

@@ -100,10 +100,13 @@ function transitioned(state: ThreadState, event: Of<'invocation.transitioned/1'>
   return withRun(state, event, { ...before, status: known(event, to), revision, pendingAction, updatedAt: event.time })
 }
 
+/** Under what a run keeps a checkpoint; those of a namespace begin alike. */
+export const checkpointKey = (namespace: string, checkpointId: string): string => `${namespace}\0${checkpointId}`
+
 function checkpoint(state: ThreadState, event: Of<'invocation.checkpoint-written/1'>): ThreadState {
   const { namespace, checkpoint_id, revision, payload } = event.data
   const before = run(state, event)
-  const checkpoints = new Map(before.checkpoints).set(`${namespace}\0${checkpoint_id}`, { revision, payload })
+  const checkpoints = new Map(before.checkpoints).set(checkpointKey(namespace, checkpoint_id), { revision, payload })
   return withRun(state, event, { ...before, checkpoints })
 }
 

@@ -4,7 +4,7 @@ import { evolveContinuation } from './evolve-continuation.ts'
 import { evolveForeign } from './evolve-foreign.ts'
 import { evolveReservation } from './evolve-reservation.ts'
 import { evolveRun } from './evolve-run.ts'
-import { composedCalls } from './messages.ts'
+import { composedCalls, partsOf } from './messages.ts'
 import { reconciled } from './reconcile.ts'
 import type { CallState, HistoryEntry, RunState, Settlement, ThreadState } from './state.ts'
 import { known, unfoldable } from './unfoldable.ts'
@@ -130,7 +130,6 @@ function imported(state: ThreadState, payload: Payload): ThreadState {
 /** Answers that came with an imported history: settled and in the history, by whom nobody knows. */
 function importedAnswers(behind: readonly HistoryEntry[]): Map<string, CallState> {
   const calls = new Map<string, CallState>()
-  const partsOf = (message: JsonValue) => (isJsonObject(message) && Array.isArray(message['parts']) ? message['parts'] : [])
   for (const part of behind.flatMap((entry) => partsOf(entry.template.value))) {
     if (!isJsonObject(part) || part['part_kind'] !== 'tool-return' || typeof part['tool_call_id'] !== 'string') continue
     const settlement = SETTLEMENTS[String(part['outcome'])] ?? 'returned'
@@ -185,9 +184,7 @@ function composed(state: ThreadState, event: Of<'request.composed/1'>): ThreadSt
 /** True if what people said is in this request. */
 function tookInput({ input, accepted }: RunState, template: Payload): boolean {
   if (input === null && accepted.length === 0) return true
-  const message = template.value
-  const parts = isJsonObject(message) && Array.isArray(message['parts']) ? message['parts'] : []
-  return parts.some((part) => isJsonObject(part) && part['part_kind'] === 'user-prompt')
+  return partsOf(template.value).some((part) => isJsonObject(part) && part['part_kind'] === 'user-prompt')
 }
 
 function responded(state: ThreadState, event: Of<'model.responded/1'>): ThreadState {

@@ -14,7 +14,8 @@ export function composedCalls(template: Payload): string[] {
   return partsOf(template.value).flatMap((part) => referenceOf(part) ?? [])
 }
 
-const partsOf = (message: JsonValue): JsonValue[] =>
+/** The parts of a message as it stands in the log. */
+export const partsOf = (message: JsonValue): JsonValue[] =>
   isJsonObject(message) && Array.isArray(message['parts']) ? message['parts'] : []
 
 const referenceOf = (part: JsonValue): string | undefined =>

@@ -1,6 +1,6 @@
 import { AppendList, isJsonObject, type JsonValue, Payload } from '../base/index.ts'
 import type { LogEvent } from '../events/index.ts'
-import { resolved } from './messages.ts'
+import { partsOf, resolved } from './messages.ts'
 import type { HistoryEntry, SettledCall, ThreadState } from './state.ts'
 import { known, unfoldable } from './unfoldable.ts'
 
@@ -44,8 +44,10 @@ function inBatch({ batch }: ThreadState, callId: string, before: SettledCall, se
 
 function inEntry(entry: HistoryEntry, callId: string, settled: SettledCall): HistoryEntry {
   const message = resolved(entry)
-  const parts = isJsonObject(message) && Array.isArray(message['parts']) ? message['parts'] : []
   const isIt = (part: JsonValue) => isJsonObject(part) && part['part_kind'] === 'tool-return' && part['tool_call_id'] === callId
-  const template = Payload.of({ ...(message as object), parts: parts.map((part) => (isIt(part) ? settled.part.value : part)) })
+  const template = Payload.of({
+    ...(message as object),
+    parts: partsOf(message).map((part) => (isIt(part) ? settled.part.value : part)),
+  })
   return { ...entry, template, settled: new Map(entry.settled).set(callId, settled) }
 }

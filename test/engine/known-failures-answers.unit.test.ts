@@ -1,25 +1,17 @@
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { z } from 'zod'
 import type { JsonObject, JsonValue } from '../../src/base/index.ts'
 import { externalTool, openThreadlog, type Threadlog, type Wait } from '../../src/index.ts'
 import { agentOf, calls, says } from '../support/agents.ts'
 import { effects } from '../support/processes/ledger.ts'
-import { type Place, places } from '../support/processes/place.ts'
-import { script, workerAgent } from '../support/processes/worker.ts'
+import { places } from '../support/processes/place.ts'
+import { shops } from '../support/processes/shops.ts'
+import { script } from '../support/processes/worker.ts'
 
 // What broke in comparable systems around answers, by its row in the list of known failures: each test covers the class, not the one case.
 
 const place = places()
-const opened: Threadlog[] = []
-afterEach(async () => {
-  for (const threads of opened.splice(0)) await threads.close()
-})
-
-async function open({ log, ledger }: Place): Promise<Threadlog> {
-  const threads = await openThreadlog({ log, application: 'shop', agents: [workerAgent({ ledger })] })
-  opened.push(threads)
-  return threads
-}
+const open = shops()
 
 const said = (wait: Wait | undefined, text: string): JsonObject => ({
   provider: 'desk',
@@ -78,8 +70,7 @@ test('row 44: a result is judged by what the suspended step asked for, not by an
   const tools = [step('count', z.strictObject({ count: z.int() })), step('name', z.strictObject({ name: z.string() }))]
   const files = place()
   const agent = () => agentOf([calls(['c1', 'count', { n: 1 }]), calls(['c1', 'name', { n: 2 }]), says('done')], tools)
-  const threads = await openThreadlog({ log: files.log, agents: [agent()] })
-  opened.push(threads)
+  await using threads = await openThreadlog({ log: files.log, agents: [agent()] })
   const submit = (wait: Wait | undefined, result: JsonValue, schema_id?: string) =>
     threads.submit({ provider: 'desk', continuation_id: wait?.id ?? '', result, ...(schema_id ? { schema_id } : {}) })
   const live = agent()

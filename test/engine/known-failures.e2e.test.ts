@@ -1,27 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterEach, expect, test } from 'vitest'
-import { openThreadlog, type RunHandle, type Threadlog } from '../../src/index.ts'
+import { expect, test } from 'vitest'
+import type { RunHandle, Threadlog } from '../../src/index.ts'
 import { listThreads, threadStatus } from '../../src/projections/index.ts'
 import { checkLog, checkReceipts, checkStream, dispatchedCalls } from '../support/processes/checks.ts'
 import { Child } from '../support/processes/child.ts'
 import { effects, timesByKey } from '../support/processes/ledger.ts'
-import { outsider, type Place, places, seeded } from '../support/processes/place.ts'
+import { outsider, places, seeded } from '../support/processes/place.ts'
+import { shops } from '../support/processes/shops.ts'
 import { eventsOf } from '../support/processes/streams.ts'
-import { type Call, script, workerAgent } from '../support/processes/worker.ts'
+import { type Call, script } from '../support/processes/worker.ts'
 
 // As known-failures.unit.test.ts, with processes that race and die.
 
 const place = places()
-const opened: Threadlog[] = []
-afterEach(async () => {
-  for (const threads of opened.splice(0)) await threads.close()
-})
-
-async function open({ log, ledger }: Place): Promise<Threadlog> {
-  const threads = await openThreadlog({ log, application: 'shop', agents: [workerAgent({ ledger })] })
-  opened.push(threads)
-  return threads
-}
+const open = shops()
 
 const statusCounts = (threads: Threadlog): Record<string, number> =>
   Object.fromEntries(

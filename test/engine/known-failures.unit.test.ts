@@ -1,27 +1,19 @@
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { countingIds, type JsonObject, type JsonValue, systemClock } from '../../src/base/index.ts'
 import { defineAgent, defineTool, openThreadlog, type Receipt, type Threadlog, type Wait } from '../../src/index.ts'
 import { scriptedModel } from '../../src/models/index.ts'
 import { checkStream } from '../support/processes/checks.ts'
 import { effects, timesByKey } from '../support/processes/ledger.ts'
-import { type Place, places } from '../support/processes/place.ts'
+import { places } from '../support/processes/place.ts'
+import { shops } from '../support/processes/shops.ts'
 import { eventsOf } from '../support/processes/streams.ts'
-import { script, workerAgent } from '../support/processes/worker.ts'
+import { script } from '../support/processes/worker.ts'
 
 // What broke in comparable systems, by its row in the list of known failures: each test covers the class, not the one case.
 
 const place = places()
-const opened: Threadlog[] = []
-afterEach(async () => {
-  for (const threads of opened.splice(0)) await threads.close()
-})
-
-async function open({ log, ledger }: Place): Promise<Threadlog> {
-  const threads = await openThreadlog({ log, application: 'shop', agents: [workerAgent({ ledger })] })
-  opened.push(threads)
-  return threads
-}
+const open = shops()
 
 const QUESTIONS = {
   questions: [

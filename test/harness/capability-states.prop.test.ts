@@ -1,10 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { isThreadlogError, type JsonValue } from '../../src/base/index.ts'
+import type { JsonValue } from '../../src/base/index.ts'
 import { CapabilityStates } from '../../src/harness/index.ts'
 import type { CapabilityEntry } from '../../src/messages/index.ts'
 import { json } from '../support/deferred-batches.ts'
+import { codeOf } from '../support/refusals.ts'
 
 // State spec §6 against the plainest model of it: a map from namespaces to (version, text).
 
@@ -68,13 +69,3 @@ test('case 20, 21, 22, 23, 27: namespaces are replaced as a whole, detached in a
     }),
   )
 })
-
-function codeOf(work: () => unknown): string | undefined {
-  try {
-    work()
-  } catch (error) {
-    if (isThreadlogError(error)) return error.code
-    throw error
-  }
-  return undefined
-}

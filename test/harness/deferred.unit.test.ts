@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { isThreadlogError } from '../../src/base/index.ts'
 import {
   type DeferredRequest,
   DeferredRequests,
@@ -10,17 +9,9 @@ import {
   toolReturn,
 } from '../../src/harness/index.ts'
 import { HarnessState, requestMessage, responseMessage, toolCallPart, toolReturnPart } from '../../src/messages/index.ts'
+import { codeOf } from '../support/refusals.ts'
 
 const timestamp = '2026-01-01T00:00:00Z'
-const codeOf = (work: () => unknown): string | undefined => {
-  try {
-    work()
-  } catch (error) {
-    if (isThreadlogError(error)) return error.code
-    throw error
-  }
-  return undefined
-}
 
 /** All a resume is made of, still to be spoiled. */
 interface Draft {

@@ -1,6 +1,13 @@
 import { type JsonValue, Payload, reject } from '../../base/index.ts'
 import type { EventDraft, StreamKey } from '../../events/index.ts'
-import { activeRun, type ForeignRun, type InvocationStatus, type Proposal, type ThreadState } from '../../projections/index.ts'
+import {
+  activeRun,
+  checkpointKey,
+  type ForeignRun,
+  type InvocationStatus,
+  type Proposal,
+  type ThreadState,
+} from '../../projections/index.ts'
 import { invalidArgument, nonBlank } from '../model/arguments.ts'
 import { CheckpointConflictError } from '../model/errors.ts'
 import type { PendingAction } from '../model/record.ts'
@@ -121,7 +128,7 @@ export function writeCheckpoint(proposal: Proposal, runId: string, c: Checkpoint
   const checkpointId = nonBlank(c.checkpointId, 'checkpointId')
   const run = ownRun(proposal.state, runId)
   if (run.status !== 'running' && run.status !== 'waiting') throw new CheckpointConflictError(`The run is ${run.status}.`)
-  const stored = run.checkpoints.get(`${namespace}\0${checkpointId}`)?.revision ?? null
+  const stored = run.checkpoints.get(checkpointKey(namespace, checkpointId))?.revision ?? null
   if (stored !== expectedRevision)
     throw new CheckpointConflictError('The checkpoint has another revision.', { details: { revision: stored ?? 'none' } })
   const revision = nextRevision(run, namespace)
@@ -132,7 +139,8 @@ export function writeCheckpoint(proposal: Proposal, runId: string, c: Checkpoint
 /** Revisions count within a run and a namespace, from 0. */
 function nextRevision(run: ForeignRun, namespace: string): number {
   let next = 0
-  for (const [key, { revision }] of run.checkpoints) if (key.startsWith(`${namespace}\0`)) next = Math.max(next, revision + 1)
+  for (const [key, { revision }] of run.checkpoints)
+    if (key.startsWith(checkpointKey(namespace, ''))) next = Math.max(next, revision + 1)
   return next
 }
 

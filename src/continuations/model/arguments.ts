@@ -26,6 +26,16 @@ export function exactKeys(value: unknown, keys: readonly string[], path: string)
   return value
 }
 
+/** Where a page begins, and how many it holds. @throws ThreadlogError `invalid_argument` */
+export function page({ after = null, limit = 100 }: { after?: string | null; limit?: number }): {
+  after: string | null
+  limit: number
+} {
+  if (after !== null) nonBlank(after, 'after')
+  if (!Number.isSafeInteger(limit) || limit < 1 || limit > 1000) throw invalidArgument('limit', 'a whole number from 1 to 1000')
+  return { after, limit }
+}
+
 /** Deepest nesting of a value that is only looked at; a stored one is as deep as every value of the log may be. */
 const MAX_DEPTH = 448
 

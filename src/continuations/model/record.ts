@@ -1,22 +1,18 @@
 import { inspect } from 'node:util'
-import type { JsonValue } from '../../base/index.ts'
+import { frozen, type JsonValue } from '../../base/index.ts'
 import { checkArgument, externalIdSchema, nameSchema, schemaIdSchema } from '../names.ts'
 import { invalidArgument, jsonValue, nonBlank } from './arguments.ts'
 import { ContinuationFailure } from './failure.ts'
 import { PrincipalGrantSnapshot } from './grants.ts'
 import { ResumeArtifact } from './resume.ts'
-import { RunScope } from './scope.ts'
+import { RunScope, type RunScopeFields } from './scope.ts'
 
 export const STATUSES = ['pending', 'completed', 'failed', 'claimed'] as const
 export type ContinuationStatus = (typeof STATUSES)[number]
 
 /** What a record is made of. All but the first nine may be left out. */
-export interface ContinuationFields {
+export interface ContinuationFields extends RunScopeFields {
   continuationId: string
-  applicationId: string
-  userId: string
-  sessionId: string
-  runId: string
   provider: string
   capability: string
   schemaId: string
@@ -192,13 +188,5 @@ function orNull<T>(value: T | null, type: new (...args: never[]) => T, path: str
 
 const hasJson = (value: unknown): value is { toJSON(): unknown } =>
   typeof value === 'object' && value !== null && 'toJSON' in value
-
-function frozen(value: JsonValue): JsonValue {
-  if (typeof value === 'object' && value !== null) {
-    for (const item of Object.values(value)) frozen(item)
-    Object.freeze(value)
-  }
-  return value
-}
 
 const now = (): string => `${new Date().toISOString().slice(0, -1)}000+00:00`

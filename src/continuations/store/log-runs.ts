@@ -1,6 +1,6 @@
 import { isThreadlogError, type JsonValue } from '../../base/index.ts'
 import { type Actor, type StreamKey, type ThreadKey, threadStream } from '../../events/index.ts'
-import { Proposal, type ThreadState, type ThreadStore, type Wait } from '../../projections/index.ts'
+import { checkpointKey, Proposal, type ThreadState, type ThreadStore, type Wait } from '../../projections/index.ts'
 import {
   beginRun,
   type CheckpointWrite,
@@ -16,7 +16,7 @@ import { invalidArgument, jsonValue } from '../model/arguments.ts'
 import { CheckpointConflictError } from '../model/errors.ts'
 import { FRAMEWORKS, type Framework } from '../model/resume.ts'
 import { RunScope, type RunScopeFields } from '../model/scope.ts'
-import { type Holder, Reservations, type Taking, type Unique } from './reservations.ts'
+import { contextOf, type Holder, Reservations, type Taking, type Unique } from './reservations.ts'
 
 /** The runs of foreign hosts on the event log, and what every operation on their sessions rests on. */
 export class LogRunStore {
@@ -66,7 +66,7 @@ export class LogRunStore {
     const scope = new RunScope(o.scope)
     const payload = jsonValue(o.payload)
     const state = await this.commit(streamOf(scope), (proposal) => writeCheckpoint(proposal, scope.runId, { ...o, payload }))
-    const written = ownRun(state, scope.runId).checkpoints.get(`${o.namespace ?? ''}\0${o.checkpointId}`)
+    const written = ownRun(state, scope.runId).checkpoints.get(checkpointKey(o.namespace ?? '', o.checkpointId))
     return { checkpointId: o.checkpointId, revision: written?.revision ?? 0 }
   }
 
@@ -77,7 +77,7 @@ export class LogRunStore {
   }): Promise<{ revision: number; payload: JsonValue } | null> {
     const scope = new RunScope(o.scope)
     const find = (state: ThreadState) =>
-      state.foreign?.runs.get(scope.runId)?.checkpoints.get(`${o.namespace ?? ''}\0${o.checkpointId}`)
+      state.foreign?.runs.get(scope.runId)?.checkpoints.get(checkpointKey(o.namespace ?? '', o.checkpointId))
     const found = find(await this.look(streamOf(scope), (state) => find(state) !== undefined))
     return found ? { revision: found.revision, payload: structuredClone(found.payload.value) } : null
   }
@@ -101,10 +101,7 @@ export class LogRunStore {
   /** Commits what `decide` makes of the session; a refusal stands only behind a read barrier (R15). */
   protected commit(stream: StreamKey, decide: (proposal: Proposal) => Proposal): Promise<ThreadState> {
     return this.#orBehindBarrier(stream, async () => {
-      const decided = (before: ThreadState) => {
-        const { drafts, context: made } = decide(Proposal.on(before, context(this.store, stream, this.actor)))
-        return { drafts, context: made }
-      }
+      const decided = (before: ThreadState) => decide(Proposal.on(before, contextOf(this.store, stream, this.actor)))
       return (await this.store.commit(stream, decided, Number.POSITIVE_INFINITY)).state
     })
   }
@@ -113,7 +110,7 @@ export class LogRunStore {
   protected check(stream: StreamKey, decide: (proposal: Proposal) => Proposal): Promise<ThreadState> {
     return this.#orBehindBarrier(stream, async () => {
       const state = await this.store.load(stream)
-      decide(Proposal.on(state, context(this.store, stream, this.actor)))
+      decide(Proposal.on(state, contextOf(this.store, stream, this.actor)))
       return state
     })
   }
@@ -170,14 +167,6 @@ export class LogRunStore {
 
 const isRefusal = (error: unknown): boolean =>
   isThreadlogError(error, 'continuation_conflict', 'checkpoint_conflict', 'not_found')
-
-const context = (store: ThreadStore, stream: StreamKey, actor: Actor) => ({
-  stream,
-  now: store.clock.now(),
-  actor,
-  runId: null,
-  attempt: null,
-})
 
 const sessionOf = (scope: RunScope): ThreadKey => ({
   application: scope.applicationId,

@@ -15,7 +15,7 @@ import {
 import { continuationRecord, pairOf, pendingPair } from '../foreign/views.ts'
 import { arm, cancel, claim, type Meant, resolve, suspend } from '../foreign/waits.ts'
 import { externalIdKey, HUMAN_PROVIDER } from '../ids.ts'
-import { invalidArgument, jsonValue, nonBlank } from '../model/arguments.ts'
+import { invalidArgument, jsonValue, nonBlank, page } from '../model/arguments.ts'
 import { type AuditOperation, type AuditSink, auditContinuation } from '../model/audit.ts'
 import { ContinuationConflictError, ContinuationValidationError } from '../model/errors.ts'
 import { ContinuationFailure } from '../model/failure.ts'
@@ -24,7 +24,7 @@ import { RunScope, type RunScopeFields } from '../model/scope.ts'
 import { apiSource } from '../source.ts'
 import { holderOf, LogRunStore, streamOf } from './log-runs.ts'
 import type { Unique } from './reservations.ts'
-import type { ContinuationStore, WaitAt } from './store.ts'
+import type { ContinuationStore, PageOf, Resolution, WaitAt } from './store.ts'
 
 export interface LogStoreOptions {
   readonly store: ThreadStore
@@ -133,19 +133,13 @@ export class LogContinuationStore extends LogRunStore implements ContinuationSto
     return wait?.externalIdKey === key && wait.provider === provider ? pairOf(state, wait) : null
   }
 
-  async listPendingContinuations(o: {
-    applicationId: string
-    provider: string
-    after?: string | null
-    limit?: number
-  }): Promise<ProviderPendingContinuation[]> {
-    const { applicationId: application, provider, after = null, limit = 100 } = o
+  async listPendingContinuations(o: PageOf): Promise<ProviderPendingContinuation[]> {
+    const { applicationId: application, provider } = o
     nonBlank(application, 'applicationId')
     nonBlank(provider, 'provider')
-    if (after !== null) nonBlank(after, 'after')
-    if (!Number.isSafeInteger(limit) || limit < 1 || limit > 1000) throw invalidArgument('limit', 'a whole number from 1 to 1000')
+    const at = page(o)
     await this.store.backend.events.barrier()
-    return pendingOfProvider(this.store.backend.tables, { application, provider, after, limit }).map(pendingPair)
+    return pendingOfProvider(this.store.backend.tables, { application, provider, ...at }).map(pendingPair)
   }
 
   /** What the runs of foreign hosts wait for now, in the order their sessions were opened; `ageMs` since each suspended. */
@@ -165,15 +159,7 @@ export class LogContinuationStore extends LogRunStore implements ContinuationSto
     }
   }
 
-  async resolveContinuation(o: {
-    scope: RunScope | RunScopeFields
-    provider: string
-    externalId: string
-    schemaId: string
-    result?: unknown
-    failure?: ContinuationFailure | null
-    submitted?: JsonValue
-  }): Promise<ContinuationRecord> {
+  async resolveContinuation(o: Resolution): Promise<ContinuationRecord> {
     const { provider, schemaId, failure = null } = o
     const value: { result: JsonValue } | { failure: ContinuationFailure } =
       failure === null ? { result: resultOf(o.result) } : { failure: failureOf(failure, o.result) }

@@ -1,6 +1,13 @@
 import { canonicalJson, sha256Hex } from '../../base/index.ts'
 import { type Actor, type StreamKey, type ThreadKey, threadStream } from '../../events/index.ts'
-import { findWait, Proposal, type Reservation, type ThreadState, type ThreadStore } from '../../projections/index.ts'
+import {
+  type DecisionContext,
+  findWait,
+  Proposal,
+  type Reservation,
+  type ThreadState,
+  type ThreadStore,
+} from '../../projections/index.ts'
 import { isWithdrawn, openSession, type Reserved } from '../foreign/runs.ts'
 import { RunScope } from '../model/scope.ts'
 
@@ -23,6 +30,15 @@ export interface Taking extends Reserved {
   /** False if this holder had it before. */
   readonly fresh: boolean
 }
+
+/** What is decided for a host belongs to no run and no attempt. */
+export const contextOf = (store: ThreadStore, stream: StreamKey, actor: Actor): DecisionContext => ({
+  stream,
+  now: store.clock.now(),
+  actor,
+  runId: null,
+  attempt: null,
+})
 
 /** How long a holder may take from its reservation to its commit before others doubt it, in milliseconds. */
 const GRACE_MS = 2_000
@@ -76,7 +92,7 @@ export class Reservations {
     }
     const { commit } = await this.#store.commit(stream, (state) =>
       (state.reservation?.generation ?? 0) === seen
-        ? { drafts: [{ type: 'reservation.taken/1', data }], context: this.#context(stream) }
+        ? this.#on(stream, state).add({ type: 'reservation.taken/1', data })
         : undefined,
     )
     return commit && seen + 1
@@ -107,9 +123,8 @@ export class Reservations {
       if (isConfirmed(thread, reservation, held) || isWithdrawn(thread, { stream: reservation, generation })) return undefined
       // A thread of threadlog itself confirms no reservation.
       if (thread.identity && !thread.foreign) return undefined
-      const open = openSession(Proposal.on(thread, this.#context(stream)), scopeOf(holder))
-      const { drafts, context } = open.add({ type: 'reservation.withdrawn/1', data: { reservation, generation } })
-      return { drafts, context }
+      const open = openSession(this.#on(stream, thread), scopeOf(holder))
+      return open.add({ type: 'reservation.withdrawn/1', data: { reservation, generation } })
     })
     return !isConfirmed(state, reservation, held)
   }
@@ -125,15 +140,15 @@ export class Reservations {
   async release({ stream, generation }: Reserved): Promise<void> {
     const held = await this.#held(stream)
     if (held?.generation !== generation || !(await this.#withdraw(stream, held))) return
-    await this.#store.commit(stream, ({ reservation }) =>
-      reservation?.status === 'taken' && reservation.generation === generation
-        ? { drafts: [{ type: 'reservation.released/1', data: { generation } }], context: this.#context(stream) }
+    await this.#store.commit(stream, (state) =>
+      state.reservation?.status === 'taken' && state.reservation.generation === generation
+        ? this.#on(stream, state).add({ type: 'reservation.released/1', data: { generation } })
         : undefined,
     )
   }
 
-  #context(stream: StreamKey) {
-    return { stream, now: this.#store.clock.now(), actor: this.#actor, runId: null, attempt: null }
+  #on(stream: StreamKey, state: ThreadState): Proposal {
+    return Proposal.on(state, contextOf(this.#store, stream, this.#actor))
   }
 }
 

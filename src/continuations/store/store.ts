@@ -11,6 +11,28 @@ export interface WaitAt {
   expectedRevision: number
 }
 
+/** A page of a provider's pending waits. */
+export interface PageOf {
+  applicationId: string
+  provider: string
+  /** The last id of the page before. */
+  after?: string | null
+  /** 1 to 1000, default 100. */
+  limit?: number
+}
+
+/** The outcome of one wait, as its provider names it. */
+export interface Resolution {
+  scope: RunScope | RunScopeFields
+  provider: string
+  externalId: string
+  schemaId: string
+  result?: unknown
+  failure?: ContinuationFailure | null
+  /** What was submitted, if that is not `result`: its digest is kept. */
+  submitted?: JsonValue
+}
+
 /**
  * Where continuations are kept: nine operations, all or nothing each (continuation spec §7.6). Anything with these methods will do. Each
  * refuses by `ContinuationConflictError`, wrong arguments by `invalid_argument`.
@@ -30,23 +52,9 @@ export interface ContinuationStore {
     externalId: string
   }): Promise<ProviderPendingContinuation | null>
   /** Pending ones in byte order of their ids, behind `after`. */
-  listPendingContinuations(o: {
-    applicationId: string
-    provider: string
-    after?: string | null
-    limit?: number
-  }): Promise<ProviderPendingContinuation[]>
+  listPendingContinuations(o: PageOf): Promise<ProviderPendingContinuation[]>
   /** Completes, or fails with `failure`; `ready` stays as it is. */
-  resolveContinuation(o: {
-    scope: RunScope | RunScopeFields
-    provider: string
-    externalId: string
-    schemaId: string
-    result?: unknown
-    failure?: ContinuationFailure | null
-    /** Digest of what was submitted, if that is not `result`. */
-    submitted?: JsonValue
-  }): Promise<ContinuationRecord>
+  resolveContinuation(o: Resolution): Promise<ContinuationRecord>
   claimContinuation(o: WaitAt): Promise<ContinuationRecord>
   armContinuation(o: WaitAt): Promise<ContinuationRecord>
   cancelContinuation(o: WaitAt & { failure: ContinuationFailure }): Promise<ContinuationRecord>

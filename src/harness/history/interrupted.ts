@@ -74,21 +74,23 @@ export function closeOlder(history: readonly Message[], o: { content: string; ti
     const open = toolCalls(response).filter((call) => !answered.has(call.tool_call_id))
     const target = history[at + 1]
     if (open.length === 0 || target?.kind !== 'request') continue
-    const parts: RequestPart[] = open.map((call) =>
-      toolReturnPart({
-        tool_name: call.tool_name,
-        tool_call_id: call.tool_call_id,
-        content: o.content,
-        outcome: 'interrupted',
-        metadata: { [SYNTHESIZED_RETURN]: true },
-        timestamp: o.timestamp,
-      }),
-    )
+    const parts: RequestPart[] = open.map((call) => interruptedReturn(call, o))
     changed ??= [...history]
     changed[at + 1] = { ...target, parts: [...parts, ...target.parts] }
   }
   return changed ?? history
 }
+
+/** The return that stands in for the missing one of an older response. */
+export const interruptedReturn = (call: ToolCallPart, o: { content: string; timestamp: string }): ToolReturnPart =>
+  toolReturnPart({
+    tool_name: call.tool_name,
+    tool_call_id: call.tool_call_id,
+    content: o.content,
+    outcome: 'interrupted',
+    metadata: { [SYNTHESIZED_RETURN]: true },
+    timestamp: o.timestamp,
+  })
 
 const nextResponse = (history: readonly Message[], at: number): number => {
   const next = history.findIndex((message, i) => i > at && message.kind === 'response')
@@ -111,13 +113,19 @@ const areCompatible = (a: RequestMessage, b: RequestMessage): boolean =>
   a.instructions === null || b.instructions === null || a.instructions === b.instructions
 
 function merge(a: RequestMessage, b: RequestMessage): RequestMessage {
-  const parts = [...a.parts, ...b.parts]
-  const isReturn = (part: RequestPart) => part.part_kind === 'tool-return'
   return {
     ...b,
     timestamp: b.timestamp ?? a.timestamp,
     instructions: b.instructions ?? a.instructions,
     metadata: a.metadata || b.metadata ? { ...a.metadata, ...b.metadata } : null,
-    parts: [...parts.filter(isReturn), ...parts.filter((part) => !isReturn(part))],
+    parts: returnsFirst([...a.parts, ...b.parts]),
   }
 }
+
+export const isReturn = (part: RequestPart): part is ToolReturnPart => part.part_kind === 'tool-return'
+
+/** As a model takes them: answers before anything else. */
+export const returnsFirst = (parts: readonly RequestPart[]): RequestPart[] => [
+  ...parts.filter(isReturn),
+  ...parts.filter((part) => !isReturn(part)),
+]

@@ -1,15 +1,5 @@
-import {
-  type Message,
-  type RequestMessage,
-  type RequestPart,
-  requestMessage,
-  SYNTHESIZED_RETURN,
-  type ToolCallPart,
-  type ToolReturnPart,
-  toolCalls,
-  toolReturnPart,
-} from '../../messages/index.ts'
-import { mergeAdjacent } from './interrupted.ts'
+import { type Message, requestMessage, type ToolCallPart, toolCalls } from '../../messages/index.ts'
+import { interruptedReturn, isReturn, mergeAdjacent, returnsFirst } from './interrupted.ts'
 
 /**
  * A history as a model is shown it; nothing of this is recorded. Requests beside each other are one, answers first. Every call but those of
@@ -23,32 +13,15 @@ export function asShown(history: readonly Message[], o: { content: string; times
   let changed = false
   for (const [at, message] of merged.entries()) {
     if (missing.length > 0) {
-      const returns = missing.map((call) => interrupted(call, o))
+      const returns = missing.map((call) => interruptedReturn(call, o))
       changed = true
-      if (message.kind === 'request') shown.push(answering(message, returns))
+      if (message.kind === 'request') shown.push({ ...message, parts: returnsFirst([...message.parts, ...returns]) })
       else shown.push(requestMessage({ parts: returns, timestamp: null }), message)
     } else shown.push(message)
     missing = message.kind === 'response' ? unansweredBehind(merged, at) : []
   }
   return changed ? shown : merged
 }
-
-const isReturn = (part: RequestPart): part is ToolReturnPart => part.part_kind === 'tool-return'
-
-const answering = (request: RequestMessage, returns: ToolReturnPart[]): RequestMessage => ({
-  ...request,
-  parts: [...request.parts.filter(isReturn), ...returns, ...request.parts.filter((part) => !isReturn(part))],
-})
-
-const interrupted = (call: ToolCallPart, { content, timestamp }: { content: string; timestamp: string }): ToolReturnPart =>
-  toolReturnPart({
-    tool_name: call.tool_name,
-    tool_call_id: call.tool_call_id,
-    content,
-    outcome: 'interrupted',
-    metadata: { [SYNTHESIZED_RETURN]: true },
-    timestamp,
-  })
 
 /** The calls of a response that have no return of their own in the requests behind it. */
 function unansweredBehind(history: readonly Message[], at: number): ToolCallPart[] {
