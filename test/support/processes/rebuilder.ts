@@ -27,3 +27,5 @@ const backend = await openLog(`sqlite:${file}`)
 await backend.install([copied])
 appendFileSync(notes, `${process.pid} done\n`)
 await backend.close()
+// Listening for the parent's end keeps a process: this one is done.
+process.disconnect()
