@@ -1,21 +1,23 @@
 // A support agent settles a refund; its engine is killed three times. Nothing is lost, nothing happens twice.
-//   npm run demo -- [--json] [--keep] [--dir <directory>] [--payouts python|node] [--kafka]
-import { parseArgs } from 'node:util'
+//   npm run demo -- --help
+import { Command, Option } from 'commander'
 import { checkAll } from './checks.ts'
 import { recordsOf, timeline, verify } from './facts.ts'
 import { narrate, report } from './print.ts'
 import { CUSTOMER, INPUT, play } from './story.ts'
 import { World } from './world.ts'
 
-const { values: o } = parseArgs({
-  options: {
-    json: { type: 'boolean' },
-    keep: { type: 'boolean' },
-    dir: { type: 'string' },
-    payouts: { type: 'string' },
-    kafka: { type: 'boolean' },
-  },
-})
+const o = new Command('npm run demo --')
+  .description('A support agent settles a refund; its engine is killed three times. Exit code 1 when a check fails.')
+  .option('--json', 'everything that happened, as one JSON document')
+  .option('--keep', 'leave the folder with the log')
+  .option('--dir <folder>', 'put the log there, and leave it')
+  .addOption(
+    new Option('--payouts <language>', 'the payout process (default: python, if there is one)').choices(['python', 'node']),
+  )
+  .option('--kafka', 'on a broker that is found or started, instead of a SQLite file')
+  .parse()
+  .opts<{ json?: true; keep?: true; dir?: string; payouts?: 'python' | 'node'; kafka?: true }>()
 // Whatever is open is cleared away by listeners of `exit`.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
   process.on(signal, (_: NodeJS.Signals, number: number) => process.exit(128 + number))
