@@ -121,11 +121,11 @@ export function eventCodec(source: SchemaSource, options: TypeOptions = {}): Eve
     const reader = types.reader(id)
     if (!reader) throw undecodable('unknown-schema', 'its schema is not known; a newer version may have written it', id)
     const at: Cursor = { bytes, pos: FRAMING, lasting, suspect: false }
-    const quick = readQuickly(at, reader)
-    const { envelope, data } = (quick ?? read(bufferOf(bytes), id, reader.body, reader.bodyResolver, true)) as Body
-    if (envelope.type !== reader.type) throw mistyped(id)
     const hash = bodyHash(bytes)
-    const event = reader.upcast ? upcast(reader.upcast, envelope, data, hash, id) : logEvent(envelope, data, hash)
+    const quick = readQuickly(at, reader, hash)
+    const stored = quick ?? wholeEvent(read(bufferOf(bytes), id, reader.body, reader.bodyResolver, true) as Body, hash)
+    if (stored.type !== reader.type) throw mistyped(id)
+    const event = reader.upcast ? upcast(reader.upcast, stored, id) : stored
     if (load && (at.suspect || quick === undefined)) bindContent(event, load)
     return event
   }
@@ -181,11 +181,11 @@ interface Body {
 }
 
 /** What the reader of this build's own layout makes of the record; undefined when avsc must judge it. */
-function readQuickly(at: Cursor, { quick }: Reader): unknown {
+function readQuickly(at: Cursor, { quick }: Reader, hash: EventHash): LogEvent | undefined {
   if (quick === undefined) return undefined
   try {
-    const value = quick(at)
-    return at.pos === at.bytes.length ? value : undefined
+    const event = quick(at, hash) as LogEvent
+    return at.pos === at.bytes.length ? event : undefined
   } catch (reason) {
     if (reason === GIVE_UP) return undefined
     throw reason
@@ -210,7 +210,9 @@ function logEvent(envelope: Envelope, data: unknown, hash: EventHash): LogEvent 
   return { stream, type, version, commit, previous, time, actor, causation, run_id, attempt, sealing, data, hash } as LogEvent
 }
 
-function upcast({ type, apply }: Upcast, envelope: Envelope, data: unknown, hash: EventHash, id: number): LogEvent {
+const wholeEvent = ({ envelope, data }: Body, hash: EventHash): LogEvent => logEvent(envelope, data, hash)
+
+function upcast({ type, apply }: Upcast, { data, hash, ...envelope }: LogEvent, id: number): LogEvent {
   let fields: unknown
   try {
     fields = apply(data, envelope)

@@ -45,6 +45,23 @@ function makeReader(type: Type): Read | undefined {
   return undefined
 }
 
+/** Reads a whole record: the fields of the envelope, then `data`, in one object, as events are handed out; `hash` is the caller's to set. */
+export type ReadEvent = (at: Cursor, hash: string) => unknown
+
+/** The reader of the body of an event; undefined as for {@link readerOf}. */
+export function eventReader(body: Type): ReadEvent | undefined {
+  const [envelope, data, ...more] = body instanceof avsc.types.RecordType ? body.fields : []
+  if (!(envelope?.type instanceof avsc.types.RecordType) || envelope.name !== 'envelope' || more.length > 0) return undefined
+  if (data?.name !== 'data') return undefined
+  const readData = readerOf(data.type)
+  const parts = envelope.type.fields.map(({ name, type }) => [name, readerOf(type)] as const)
+  if (readData === undefined || parts.some(([, read]) => read === undefined)) return undefined
+  const fields = parts.map(([name], i) => `${JSON.stringify(name)}: read${i}(at)`)
+  const code = `return (at, hash) => ({ ${fields.join(', ')}, data: data(at), hash })`
+  const names = parts.map((_, i) => `read${i}`)
+  return new Function(...names, 'data', code)(...parts.map(([, read]) => read), readData) as ReadEvent
+}
+
 /** Straight code, for objects made by one literal are several times cheaper than objects made field by field. */
 function recordReader(type: avsc.types.RecordType): Read | undefined {
   const parts: Read[] = []

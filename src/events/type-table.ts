@@ -3,7 +3,7 @@ import { fatal } from '../base/index.ts'
 import { bodyTypes } from './avro.ts'
 import { catalogue, type Declarations } from './catalogue.ts'
 import { fitOf } from './fit.ts'
-import { type Read, readerOf } from './reader.ts'
+import { eventReader, type ReadEvent } from './reader.ts'
 import type { SchemaSource } from './schema-source.ts'
 import { upcasters as packagedUpcasters, type Upcast, type Upcasters, upcastOf } from './upcast.ts'
 
@@ -27,7 +27,7 @@ export interface Reader {
   readonly envelope: Type
   readonly bodyResolver?: Resolver
   /** Reads what this build wrote several times faster than `body`. */
-  readonly quick?: Read
+  readonly quick?: ReadEvent
   readonly envelopeResolver?: Resolver
   /** Of a retired type: the way to its successor. */
   readonly upcast?: Upcast
@@ -85,7 +85,7 @@ export function typeTable(source: SchemaSource, options: TypeOptions = {}): Type
     const { type } = schema
     const upcast = upcastOf(type, upcasters, declarations)
     const reader = { type, body, envelope, ...(upcast ? { upcast } : {}) }
-    if (ours.id === id) return { ...reader, quick: readerOf(body) }
+    if (ours.id === id) return { ...reader, quick: eventReader(body) }
     const theirs = bodyTypes(schema.avro)
     try {
       const bodyResolver = body.createResolver(theirs.body)

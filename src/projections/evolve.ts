@@ -306,6 +306,15 @@ function waitReference(part: Payload): string | undefined {
   if (part.kept) return undefined
   const bytes = part.bytes
   for (let i = 0; i < REFERENCE.length; i++) if (bytes[i] !== REFERENCE[i]) return undefined
+  const simple = SIMPLE_ID.exec(latin1(bytes, REFERENCE.length))
+  if (simple) return simple[1]
   const value = part.value
   return isJsonObject(value) && typeof value['$completed'] === 'string' ? value['$completed'] : undefined
 }
+
+/** What stands behind the mark of nearly every reference: an id without anything to escape, and the end. */
+const SIMPLE_ID = /^([\w.:-]+)"\}$/
+const LONGEST_ID = 256
+
+const latin1 = (bytes: Uint8Array, from: number): string =>
+  bytes.length > LONGEST_ID ? '' : Buffer.from(bytes.buffer, bytes.byteOffset + from, bytes.length - from).toString('latin1')

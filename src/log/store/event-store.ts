@@ -5,6 +5,7 @@ import type { Appended, RecordedEvent, StreamHead } from '../ports.ts'
 import type { Connection } from './connection.ts'
 import { contentLoader } from './content.ts'
 import type { Heads, StoredHead } from './heads.ts'
+import { pageOf } from './page.ts'
 import { Recent } from './recent.ts'
 import { bodyHash, type EventRow, fromRow, keyBytes, positionOf, type StoredEvent } from './records.ts'
 import type { Participant } from './writer.ts'
@@ -12,6 +13,7 @@ import type { Participant } from './writer.ts'
 /** Bytes of event values one page of a read aims at. */
 const PAGE_BYTES = 4_000_000
 const PAGE_ROWS = { first: 128, most: 1_000 }
+const MAX_KEYS = 10_000
 
 interface Candidate extends ArbitrationRecord {
   readonly encoded: EncodedEvent
@@ -37,6 +39,8 @@ export class EventStore implements Participant {
   readonly #load: LoadContent
   /** The newest events of this process, so its followers need not read them back. */
   readonly #recent = new Recent()
+  /** Stream keys by `streams.id`. */
+  readonly #keys = new Map<number, StreamKey>()
   /** `events.id` of the next record; follows the transaction. */
   #next = 1
   #committedNext = 1
@@ -65,6 +69,8 @@ export class EventStore implements Participant {
 
   rolledBack(): void {
     this.#accepted = []
+    // The id of a stream that was not committed may be given again.
+    this.#keys.clear()
   }
 
   /** Decides a commit and stores it if accepted. Only inside the writer's transaction. `events` are what was stored now. */
@@ -165,14 +171,23 @@ export class EventStore implements Participant {
     if (recent !== undefined) return { events: recent, next: id + recent.length }
     // Since the last transaction of this process nobody else has written: its end is the end of the log.
     if (id >= this.#committedNext && this.#dataVersion === this.#connection.dataVersion()) return { events: [], next: id }
-    const rows = this.#connection.lists<[...StoredEvent, key: StreamKey]>(
-      `SELECT e.id, e.version, e.value, e.place, lower(hex(s.key)) FROM events e JOIN streams s ON s.id = e.stream
-        WHERE e.id >= ? ORDER BY e.id LIMIT ?`,
-      id,
-      limit,
-    )
-    const events = rows.map(([id, version, value, place, key]) => fromRow(this.#load, key, [id, version, value, place]))
+    const rows = pageOf(this.#connection, id, limit)
+    const events: RecordedEvent[] = []
+    for (const row of rows) {
+      const key = this.#keyOf(row[4])
+      if (key !== undefined) events.push(fromRow(this.#load, key, row, false))
+    }
     return { events, next: (rows.at(-1)?.[0] ?? id - 1) + 1 }
+  }
+
+  /** Asked once for each stream: joined to every event it would be a third of the cost of reading. */
+  #keyOf(sid: number): StreamKey | undefined {
+    let key = this.#keys.get(sid)
+    if (key !== undefined) return key
+    key = this.#connection.get<{ key: StreamKey }>('SELECT lower(hex(key)) AS key FROM streams WHERE id = ?', sid)?.key
+    if (this.#keys.size >= MAX_KEYS) this.#keys.clear()
+    if (key !== undefined) this.#keys.set(sid, key)
+    return key
   }
 
   /** `events.id` of the next event stored in this transaction. */

@@ -40,12 +40,17 @@ const bytesOf = (value: unknown): Uint8Array => (value instanceof Uint8Array ? v
 export const bodyHash = (value: Uint8Array): string => sha256Hex(bytesOf(value).subarray(FRAMING))
 
 /** A stored row as the port shows it; values it refers to are loaded by `load`. A row this build cannot decode, or that stands where it does not belong, carries a defect. */
-export function fromRow(load: LoadContent, stream: StreamKey, [id, version, value, place]: StoredEvent): RecordedEvent {
+export function fromRow(
+  load: LoadContent,
+  stream: StreamKey,
+  [id, version, value, place]: readonly [...StoredEvent, ...unknown[]],
+  lasting = true,
+): RecordedEvent {
   const bytes = bytesOf(value)
   const position = positionOf({ id, place })
   let event: LogEvent
   try {
-    event = decodeEvent(bytes, true, load)
+    event = decodeEvent(bytes, lasting, load)
   } catch (error) {
     return { stream, version, hash: bodyHash(bytes), position, bytes, defect: defectOf(error) }
   }
