@@ -25,6 +25,7 @@ export function suspend(proposal: Proposal, deferred: readonly Deferred[], env: 
 function batchItem(item: Deferred, now: number, env: PlanEnvironment): BatchItem {
   const { tool, call, kind } = item
   const identity = toolIdentity(tool)
+  const deadlineMs = (kind === 'external' ? tool.deadlineMs : undefined) ?? env.agent.deadlines.get(item.provider)
   const metadata = kind === 'approval' ? presented(item.metadata ?? {}, identity) : (item.metadata ?? {})
   return {
     model_call_id: call.tool_call_id,
@@ -36,7 +37,7 @@ function batchItem(item: Deferred, now: number, env: PlanEnvironment): BatchItem
     continuation_id: env.continuationId(item.index),
     proposal_digest: proposalDigest(tool, item.args),
     metadata: Payload.of(metadata),
-    deadline: tool.deadlineMs === undefined ? null : now + tool.deadlineMs,
+    deadline: deadlineMs === undefined ? null : now + deadlineMs,
   }
 }
 
@@ -61,6 +62,7 @@ const waitEvents = (item: Deferred, id: string): EventDraft[] => [
       resume: null,
       grants: null,
       generation: 0,
+      deadline: null,
     },
   },
   { type: 'continuation.armed/1', data: { continuation_id: id, revision: 1 } },
