@@ -39,13 +39,13 @@ export interface ThreadState {
   readonly foreign: ForeignSession | undefined
   /** Of a stream that is no thread: who holds what it reserves. */
   readonly reservation: Reservation | undefined
+  /** Generations of reservations that were taken from this thread before it confirmed them. */
+  readonly withdrawn: ReadonlyMap<StreamKey, number> | undefined
 }
 
 /** A session of a foreign host: one that runs its own loop and keeps its waits here (design §6a). */
 export interface ForeignSession {
   readonly runs: ReadonlyMap<string, ForeignRun>
-  /** Generations of reservations that were taken from this session before it confirmed them. */
-  readonly withdrawn: ReadonlyMap<StreamKey, number>
 }
 
 export type InvocationStatus = 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled'
@@ -256,6 +256,7 @@ export const initial: ThreadState = {
   imported: undefined,
   foreign: undefined,
   reservation: undefined,
+  withdrawn: undefined,
 }
 
 /** A wait of any status. */
