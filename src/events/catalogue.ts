@@ -172,8 +172,12 @@ const shapes = {
     resume: optional(json),
     grants: optional(json),
     generation: count,
+    /** When a wait of a foreign host may expire; that of an own run stands in its batch item. */
+    deadline: optional(instant),
   },
   'continuation.armed/1': { continuation_id: text, revision: count },
+  /** A heartbeat of its job moved the deadline. The wait is what it was, so its revision stays. */
+  'continuation.extended/1': { continuation_id: text, deadline: instant },
   'continuation.completed/1': { ...outcome, value: json },
   'continuation.failed/1': { ...outcome, failure },
   'continuation.claimed/1': { continuation_id: text, revision: count },

@@ -3,10 +3,20 @@ import type { EventDraft, WaitFailure } from '../events/index.ts'
 import { isoTimestamp, type RequestMessage, type ResponseMessage, retryFeedbackPart, toolCalls } from '../messages/index.ts'
 import { messageOf, type Proposal, type RunState, type ThreadState } from '../projections/index.ts'
 import { hasUncomposedAnswers } from './caller-answers.ts'
-import { compose, MAX_OUTPUT_RETRIES, MAX_TOOL_RETRIES, settleByWait, settleUnknown, systemParts, userPart } from './drafts.ts'
+import {
+  compose,
+  MAX_OUTPUT_RETRIES,
+  MAX_TOOL_RETRIES,
+  settle,
+  settleByWait,
+  settleUnknown,
+  systemParts,
+  userPart,
+} from './drafts.ts'
 import type { Start } from './executed.ts'
 import { outputOf } from './output.ts'
-import { acceptedAnswer, openBatchCalls, type PlanEnvironment, planCalls } from './plan-calls.ts'
+import { acceptedAnswer, type Deferred, expiredCall, openBatchCalls, type PlanEnvironment, planCalls } from './plan-calls.ts'
+import { isReserved } from './reserve.ts'
 import { suspend } from './suspend.ts'
 import { requestLimit, toolLimit, usageLimit } from './usage-limits.ts'
 
@@ -17,7 +27,7 @@ export interface Plan {
   readonly proposal: Proposal
   readonly starts: readonly Start[]
   /** What the run waits for once this is committed. */
-  readonly next: 'model' | 'calls' | 'ended'
+  readonly next: 'model' | 'calls' | 'reserve' | 'ended'
 }
 
 /**
@@ -32,6 +42,7 @@ export function advance(before: Proposal, env: PlanEnvironment): Plan {
   const overrun = toolLimit(proposal.state)
   if (overrun) return ended(fail(before, overrun))
   if (starts.length > 0 || env.inFlight.size > 0) return { proposal, starts, next: 'calls' }
+  if (deferred.some((item) => lacksReservation(proposal.state, item, env))) return { proposal, starts, next: 'reserve' }
   const composed = composeRequest(proposal, env, deferred.length === 0)
   const exhausted = exhaustion(composed.state)
   if (exhausted) return ended(fail(composed, exhausted))
@@ -42,6 +53,10 @@ export function advance(before: Proposal, env: PlanEnvironment): Plan {
   if (last.role === 'request') return ask(composed, env)
   return finish(composed, messageOf(last) as ResponseMessage, env)
 }
+
+/** True for a job that was submitted and whose id is not, or no longer, reserved. */
+const lacksReservation = (state: ThreadState, { externalId, call }: Deferred, env: PlanEnvironment): boolean =>
+  externalId !== undefined && !isReserved(state, env.reserved?.get(call.tool_call_id))
 
 /** True while the provider has paused its response: it goes on before anything else does. */
 const isPaused = (state: ThreadState): boolean => {
@@ -206,11 +221,14 @@ export function closeCalls(proposal: Proposal, keepsInput: boolean): Proposal {
     const id = call.tool_call_id
     const known = proposal.state.batch?.calls.get(id)
     const answer = acceptedAnswer(proposal.state, id)
+    const expired = expiredCall(proposal.state, call)
     const reason = known?.dispatch ? 'interrupted' : 'not-started'
     proposal = proposal.add(
       answer
         ? settleByWait(id, answer.wait.id, answer.settlement)
-        : settleUnknown(proposal.context, id, call.tool_name, known, reason),
+        : expired
+          ? settle(proposal.context, expired)
+          : settleUnknown(proposal.context, id, call.tool_name, known, reason),
     )
   }
   const parts = keepsInput ? inputParts(proposal) : []

@@ -1,7 +1,7 @@
 import type { EventType, LogEvent, WaitFailure } from '../events/index.ts'
 import type { ThreadState, Wait } from './state.ts'
 import { unfoldable } from './unfoldable.ts'
-import { changedWait, pendingWait, type WaitEvent } from './waits.ts'
+import { changedWait, extendedWait, pendingWait, type WaitEvent } from './waits.ts'
 
 type Of<T extends EventType> = LogEvent<T>
 
@@ -12,6 +12,8 @@ export function evolveContinuation(state: ThreadState, event: LogEvent): ThreadS
       return suspended(state, event)
     case 'continuation.armed/1':
       return update(state, event, ['pending', 'completed', 'failed'], () => ({ ready: true }))
+    case 'continuation.extended/1':
+      return extendedWait(state, event)
     case 'continuation.completed/1': {
       const { result_id: resultId, digest, source, value } = event.data
       return update(state, event, ['pending'], () => ({
@@ -34,7 +36,7 @@ export function evolveContinuation(state: ThreadState, event: LogEvent): ThreadS
     case 'continuation.cancelled/1':
       return close(state, event, ['pending'], () => ({ status: 'cancelled', ...given(event.data.failure) }))
     case 'continuation.expired/1':
-      return close(state, event, ['pending'], () => ({ status: 'expired' }))
+      return close(state, event, ['pending'], () => ({ status: 'expired', ...given(event.data.failure) }))
     case 'continuation.abandoned/1':
       return close(state, event, ['pending', 'completed', 'failed'], () => ({ status: 'abandoned' }))
     default:
@@ -42,7 +44,7 @@ export function evolveContinuation(state: ThreadState, event: LogEvent): ThreadS
   }
 }
 
-const given = (failure: WaitFailure | null) => (failure ? { cancelledWith: failure } : {})
+const given = (failure: WaitFailure | null) => (failure ? { endedWith: failure } : {})
 
 function suspended(state: ThreadState, event: Of<'continuation.suspended/1'>): ThreadState {
   const d = event.data

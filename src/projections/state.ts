@@ -5,7 +5,7 @@ import { ZERO_HASH } from '../events/index.ts'
 /**
  * Raised with every change of `evolve` (R3). A snapshot of another fold version is ignored and the thread folded again.
  */
-export const FOLD_VERSION = 2
+export const FOLD_VERSION = 3
 
 /** What the fold of a thread's events gives. Immutable; every version of a thread shares what did not change. */
 export interface ThreadState {
@@ -39,13 +39,13 @@ export interface ThreadState {
   readonly foreign: ForeignSession | undefined
   /** Of a stream that is no thread: who holds what it reserves. */
   readonly reservation: Reservation | undefined
+  /** Generations of reservations that were taken from this thread before it confirmed them. */
+  readonly withdrawn: ReadonlyMap<StreamKey, number> | undefined
 }
 
 /** A session of a foreign host: one that runs its own loop and keeps its waits here (design §6a). */
 export interface ForeignSession {
   readonly runs: ReadonlyMap<string, ForeignRun>
-  /** Generations of reservations that were taken from this session before it confirmed them. */
-  readonly withdrawn: ReadonlyMap<StreamKey, number>
 }
 
 export type InvocationStatus = 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled'
@@ -218,8 +218,10 @@ export interface Wait {
   readonly ready: boolean
   readonly revision: number
   readonly outcome: WaitOutcome | undefined
-  /** What a host gave with its cancellation. */
-  readonly cancelledWith?: WaitFailure | undefined
+  /** Why it ended without a result: what a host gave with its cancellation, or that its time was over. */
+  readonly endedWith?: WaitFailure | undefined
+  /** Epoch milliseconds from which on it may be recorded as expired; null: never. */
+  readonly deadline: number | null
   /** Run and attempt that claimed it. An approval counts for that attempt only (R18). */
   readonly claimedBy: { readonly runId: string | null; readonly attempt: number | null } | undefined
   readonly createdAt: number
@@ -254,6 +256,7 @@ export const initial: ThreadState = {
   imported: undefined,
   foreign: undefined,
   reservation: undefined,
+  withdrawn: undefined,
 }
 
 /** A wait of any status. */

@@ -20,7 +20,15 @@ export {
 } from './queries.ts'
 export { requestsOut } from './requests-out.ts'
 export { Folds } from './steps.ts'
-export { dueWaits, requestedThreads, resolvedThreads, runningThreads, type SweepPage, waitingSessions } from './sweeps.ts'
+export {
+  type Due,
+  dueWaits,
+  requestedThreads,
+  resolvedThreads,
+  runningThreads,
+  type SweepPage,
+  waitingSessions,
+} from './sweeps.ts'
 export type { ThreadRow } from './thread-row.ts'
 export { threadsIndex } from './threads-index.ts'
 export type { WaitRow } from './wait-row.ts'
