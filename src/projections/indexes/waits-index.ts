@@ -9,7 +9,7 @@ import { UPDATE_WAIT, UPSERT_WAIT, WAITS, waitRow, waitUpdate, waitValues } from
 export function waitsIndex(folds: Folds = new Folds()): Projector {
   return {
     name: 'waits',
-    version: 2,
+    version: 3,
     schema: SNAPSHOTS + WAITS,
     drop: 'DROP TABLE IF EXISTS waits;',
     apply(tx, events) {
