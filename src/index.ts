@@ -60,6 +60,7 @@ export {
   type RunBindings,
   recoveryRetryable,
   type StateStore,
+  type SubmissionContext,
   stateStoreOn,
   storeContent,
   type Tool,

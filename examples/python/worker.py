@@ -10,6 +10,8 @@ brokers, prefix, provider, file = sys.argv[1:]
 ledger = sqlite3.connect(file)
 ledger.execute("CREATE TABLE IF NOT EXISTS done(key TEXT PRIMARY KEY, result TEXT NOT NULL)")
 group = {"bootstrap.servers": brokers, "group.id": f"{prefix}.{provider}.worker", "isolation.level": "read_committed"}
+# Started again under its own name, a worker that was killed goes on at once; every further worker needs another one.
+group |= {"group.instance.id": "worker-1", "session.timeout.ms": 10000}
 consumer = Consumer(group | {"auto.offset.reset": "earliest", "enable.auto.commit": False})
 producer = Producer({"bootstrap.servers": brokers, "acks": "all", "enable.idempotence": True})
 

@@ -1,4 +1,5 @@
 export { encodeResult, type ResultRecord } from './encode-result.ts'
+export { isWithdrawn, type Reserved } from './foreign/runs.ts'
 export type { RunRecord } from './foreign/views.ts'
 export { answer, approval, denial, humanContext } from './human.ts'
 export {
@@ -34,7 +35,7 @@ export {
 export { type Framework, ResumeArtifact } from './model/resume.ts'
 export { RunScope, type RunScopeFields } from './model/scope.ts'
 export { submissionKey } from './model/submission-key.ts'
-export { isBlank, nameSchema } from './names.ts'
+export { externalIdSchema, isBlank, nameSchema } from './names.ts'
 export {
   type Answer,
   type Approval,
@@ -73,6 +74,7 @@ export {
 } from './result.ts'
 export { apiSource, sourceText, topicSource } from './source.ts'
 export { type HostWaits, LogContinuationStore } from './store/log-store.ts'
+export { type Holder, Reservations, reservationStream, type Taking, type Unique } from './store/reservations.ts'
 export { type ContinuationStore, isContinuationStore } from './store/store.ts'
 export { type SweepOptions, type Swept, sweepContinuations } from './store/sweep.ts'
 export {

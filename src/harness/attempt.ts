@@ -28,9 +28,10 @@ import {
   responded,
 } from './model-outcomes.ts'
 import { advance, cancel, NO_SETTINGS, type Plan } from './plan.ts'
-import type { PlanEnvironment } from './plan-calls.ts'
+import { openBatchCalls, type PlanEnvironment } from './plan-calls.ts'
 import { INTERRUPTED_BEFORE_RESULT } from './prepare.ts'
-import { type Finished, fitting, record } from './record-calls.ts'
+import { type Finished, fitting, idTaken, record } from './record-calls.ts'
+import { BatchReservations, type SubmittedCall } from './reserve.ts'
 import type { StateStore } from './state-store.ts'
 
 export interface AttemptOptions {
@@ -99,6 +100,7 @@ class Attempt {
   readonly #finished: Finished[] = []
   readonly #missed = new Set<string>()
   readonly #deferrals = new Map<string, Extract<Executed, { is: 'deferred' }>>()
+  readonly #reservations: BatchReservations
   readonly #agent: Agent
   /** Aborts model and tools: cancelled, superseded, or drained. */
   readonly #cut = new AbortController()
@@ -112,6 +114,7 @@ class Attempt {
   constructor(options: AttemptOptions) {
     this.#o = options
     this.#agent = seenBy(options.bindings, options.agent)
+    this.#reservations = new BatchReservations(options.store, options.actor)
   }
 
   async run(begin: (proposal: Proposal) => Proposal | undefined): Promise<AttemptEnd> {
@@ -127,13 +130,20 @@ class Attempt {
     try {
       let next = await this.#commit(begin, true)
       this.#o.onBegun?.()
-      while (next === 'model' || next === 'calls') next = next === 'model' ? await this.#askModel() : await this.#awaitCalls()
+      while (next === 'model' || next === 'calls' || next === 'reserve') next = await this.#go(next)
+      // Whoever wants one that is not given back takes it over.
+      if (next === 'ended') await this.#reservations.release(this.#state).catch(() => {})
       return this.#result(next)
     } finally {
       stop()
       signal?.removeEventListener('abort', close)
       if (this.#inFlight.size > 0) this.#cut.abort()
     }
+  }
+
+  #go(next: 'model' | 'calls' | 'reserve'): Promise<Next> {
+    if (next === 'model') return this.#askModel()
+    return next === 'calls' ? this.#awaitCalls() : this.#reserve()
   }
 
   #result(next: Next): AttemptEnd {
@@ -232,6 +242,7 @@ class Attempt {
     return {
       agent: this.#agent,
       deferrals: this.#deferrals,
+      reserved: this.#reservations.held,
       inFlight: new Set(this.#inFlight.keys()),
       missed: this.#missed,
       continuationId: (index) => ids.get(index) ?? (ids.set(index, this.#o.store.ids.continuation()).get(index) as string),
@@ -269,6 +280,19 @@ class Attempt {
     const threw = finished.find(({ executed }) => executed.is === 'threw')
     if (threw?.executed.is === 'threw' && next === 'ended') this.#thrown = threw.executed.error
     return next
+  }
+
+  /** Reserves the ids of the jobs that were submitted. Who has lost one to another thread is told so, and the batch goes on without it. */
+  async #reserve(): Promise<Next> {
+    if (this.#closing.signal.aborted) return 'stopped'
+    const state = this.#state as ThreadState
+    const submitted = openBatchCalls(state).flatMap((call): SubmittedCall[] => {
+      const externalId = this.#deferrals.get(call.tool_call_id)?.externalId
+      const provider = this.#agent.tools.get(call.tool_name)?.provider
+      return externalId === undefined || provider === undefined ? [] : [{ callId: call.tool_call_id, provider, externalId }]
+    })
+    const lost = await this.#patiently(() => this.#reservations.take(state, submitted))
+    return this.#commit((proposal) => lost.reduce(idTaken, proposal))
   }
 
   async #askModel(): Promise<Next> {

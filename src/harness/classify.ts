@@ -39,7 +39,7 @@ export function classify(agent: Agent, call: ToolCallPart, approval?: Approval):
   if (!tool) return { do: 'retry', cause: 'unknown_tool', content: unknownTool(call.tool_name, [...agent.tools.keys()]) }
   const parsed = approval?.overrideArgs ? { ok: true as const, value: approval.overrideArgs } : parseArgs(call)
   if (!parsed.ok) return { do: 'retry', cause: 'validation_error', content: 'The arguments are not a JSON object.' }
-  if (tool.kind === 'external') return external(tool, parsed.value)
+  if (tool.kind === 'external' && !tool.submit) return external(tool, parsed.value)
   const checked = check(tool, parsed.value, approval !== undefined)
   if ('failure' in checked) return { do: 'fail', content: checked.failure }
   const { validated, asks } = checked

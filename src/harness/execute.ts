@@ -8,6 +8,7 @@ import {
   toJson,
   whenAborted,
 } from '../base/index.ts'
+import { externalIdSchema } from '../continuations/index.ts'
 import { INLINE_PAYLOAD } from '../events/index.ts'
 import { type Agent, type Policy, type PolicyDecision, toolIdentity } from './agent.ts'
 import { lowered, type Outcome, outcomeOf } from './deferred/index.ts'
@@ -54,6 +55,8 @@ export async function execute(e: Execution): Promise<Executed> {
     }
     if (e.signal.aborted) return { is: 'missed' }
     if (e.clock.monotonic() - e.sentAt > e.startByMs) return { is: 'missed' }
+    if (tool.submit)
+      return e.deferral ? submitted(await tool.submit(args, { idempotencyKey, callId, signal, deps: e.deps }), e) : DENIED
     const metadata = structuredClone(e.start.metadata ?? {})
     const body = tool.execute?.(args, { idempotencyKey, callId, signal, deps: e.deps, approved, metadata })
     const value = await (timer === undefined ? body : Promise.race([body, aborted(timeout.signal)]))
@@ -94,8 +97,20 @@ function ruled(given: PolicyDecision, e: Execution): Executed | undefined {
   return deferred(e, 'approval', { [INVOCATION_POLICY]: { decision, metadata } })
 }
 
+const DENIED: Executed = { is: 'denied', content: DEFERRAL_UNAVAILABLE }
+
 const deferred = (e: Execution, kind: 'external' | 'approval', metadata: JsonObject): Executed =>
-  e.deferral ? { is: 'deferred', kind, metadata } : { is: 'denied', content: DEFERRAL_UNAVAILABLE }
+  e.deferral ? { is: 'deferred', kind, metadata } : DENIED
+
+/** What `submit` answered with: the id of a job, or an outcome of its own. */
+function submitted(value: unknown, e: Execution): Executed {
+  const outcome = outcomeOf(value)
+  if (outcome) return ofOutcome(outcome, e)
+  const { externalId } = (value ?? {}) as { externalId?: unknown }
+  const checked = externalIdSchema.safeParse(externalId)
+  if (!checked.success) return failed('external_id_invalid', false)
+  return { is: 'deferred', kind: 'external', metadata: {}, externalId: checked.data }
+}
 
 const TIMED_OUT = Symbol('timed out')
 const aborted = (signal: AbortSignal): Promise<typeof TIMED_OUT> => whenAborted(signal).then(() => TIMED_OUT)

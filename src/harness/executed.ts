@@ -12,8 +12,8 @@ export type Executed =
   | { is: 'denied'; content: JsonValue }
   /** The tool asks the model for better arguments. */
   | { is: 'retried'; content: string }
-  /** The result, or the permission, comes from outside. */
-  | { is: 'deferred'; kind: 'external' | 'approval'; metadata: JsonObject }
+  /** The result, or the permission, comes from outside; `externalId`: under the id of a job that was submitted. */
+  | { is: 'deferred'; kind: 'external' | 'approval'; metadata: JsonObject; externalId?: string }
   /** It never began: the permission to start had run out (R20). */
   | { is: 'missed' }
   | { is: 'threw'; error: unknown; errorName: string }

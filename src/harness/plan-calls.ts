@@ -16,6 +16,7 @@ import { answerFor, type CallerAnswer } from './caller-answers.ts'
 import { APPROVAL_WAIT, type Approval, approvalIn, type Classified, classify, resultSchemaId } from './classify.ts'
 import { MAX_TOOL_RETRIES, settle, settleByWait, settleUnknown } from './drafts.ts'
 import type { Executed, Start } from './executed.ts'
+import type { ReservedId } from './reserve.ts'
 
 /** What the planner must know beside the state. */
 export interface PlanEnvironment {
@@ -28,11 +29,14 @@ export interface PlanEnvironment {
   readonly continuationId: (index: number) => string
   /** Calls of this attempt whose bodies asked for an answer from outside, or for a permission. */
   readonly deferrals?: ReadonlyMap<string, Extract<Executed, { is: 'deferred' }>>
+  /** The external ids that are reserved for calls of this attempt, by call id. */
+  readonly reserved?: ReadonlyMap<string, ReservedId>
   /** How long after its event an effect may start, in milliseconds. */
   readonly startByMs: number
 }
 
-export type Deferred = Extract<Classified, { do: 'defer' }> & { call: ToolCallPart; index: number }
+/** A call to wait for; `externalId`: of the job that was submitted for it. */
+export type Deferred = Extract<Classified, { do: 'defer' }> & { call: ToolCallPart; index: number; externalId?: string }
 
 export interface CallsPlan {
   readonly proposal: Proposal
@@ -105,18 +109,20 @@ function judge(state: ThreadState, run: RunState, call: ToolCallPart, env: PlanE
   }
   // Claimed by this attempt, so given after any dispatch of an earlier one.
   if (approval) return { is: 'ready', approval }
-  if (dispatch) return recovered(run, call, env, 'interrupted')
+  if (dispatch) return recovered(run, call, env, wait?.item.kind === 'external' ? 'unanswered' : 'interrupted')
   if (batch.origin.startsWith('m') || wait?.status === 'abandoned') return recovered(run, call, env, 'unanswered')
   if (current(batch)) return { is: 'ready' }
   return run.toolRecovery === 'never' ? { is: 'unknown', reason: 'not-started' } : { is: 'ready' }
 }
 
 /** The matrix of state spec §4.2 for a call that was, or may have been, dispatched before. */
-function recovered(run: RunState, call: ToolCallPart, env: PlanEnvironment, reason: string): Verdict {
+function recovered(run: RunState, call: ToolCallPart, env: PlanEnvironment, reason: 'interrupted' | 'unanswered'): Verdict {
   const tool = env.agent.tools.get(call.tool_name)
   if (run.toolRecovery === 'never') return { is: 'unknown', reason }
   if (!tool) return { is: 'unknown', reason: 'tool-gone' }
-  if (run.toolRecovery === 'declared' && !tool.retryable) return { is: 'unknown', reason }
+  // A submission is made to be repeated: under its key it is the same job.
+  const isSafe = tool.retryable || (tool.submit !== undefined && reason === 'interrupted')
+  if (run.toolRecovery === 'declared' && !isSafe) return { is: 'unknown', reason }
   return { is: 'ready' }
 }
 
@@ -144,7 +150,8 @@ export function planCalls(proposal: Proposal, env: PlanEnvironment): CallsPlan {
       proposal = proposal.add(settle(context, metadata === undefined ? settling : { ...settling, metadata }))
     } else if (verdict.is === 'deferred') {
       const item = runtimeDeferral(env.agent, call, verdict.how)
-      if (item) deferred.push({ ...item, call, index })
+      const { externalId } = verdict.how
+      if (item) deferred.push({ ...item, call, index, ...(externalId === undefined ? {} : { externalId }) })
     } else if (verdict.is === 'answered') proposal = proposal.add(settleByWait(id, verdict.wait.id, verdict.settlement))
     else {
       const what = classify(env.agent, call, verdict.approval)
@@ -169,13 +176,13 @@ export function planCalls(proposal: Proposal, env: PlanEnvironment): CallsPlan {
 function runtimeDeferral(
   agent: Agent,
   call: ToolCallPart,
-  { kind, metadata }: Extract<Executed, { is: 'deferred' }>,
+  { kind, metadata, externalId }: Extract<Executed, { is: 'deferred' }>,
 ): Extract<Classified, { do: 'defer' }> | undefined {
   const tool = agent.tools.get(call.tool_name)
   const parsed = parseArgs(call)
   if (!tool || !parsed.ok) return undefined
   if (kind === 'approval') return { do: 'defer', tool, args: parsed.value, metadata, ...APPROVAL_WAIT }
-  const own = { [DEFERRED_FUNCTION_ID]: toolIdentity(tool), ...metadata }
+  const own = externalId === undefined ? { [DEFERRED_FUNCTION_ID]: toolIdentity(tool), ...metadata } : metadata
   const wait = { kind: 'external', provider: tool.provider ?? 'client', schemaId: resultSchemaId(tool) } as const
   return { do: 'defer', tool, args: parsed.value, metadata: own, ...wait }
 }

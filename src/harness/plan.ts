@@ -6,7 +6,8 @@ import { hasUncomposedAnswers } from './caller-answers.ts'
 import { compose, MAX_OUTPUT_RETRIES, MAX_TOOL_RETRIES, settleByWait, settleUnknown, systemParts, userPart } from './drafts.ts'
 import type { Start } from './executed.ts'
 import { outputOf } from './output.ts'
-import { acceptedAnswer, openBatchCalls, type PlanEnvironment, planCalls } from './plan-calls.ts'
+import { acceptedAnswer, type Deferred, openBatchCalls, type PlanEnvironment, planCalls } from './plan-calls.ts'
+import { isReserved } from './reserve.ts'
 import { suspend } from './suspend.ts'
 import { requestLimit, toolLimit, usageLimit } from './usage-limits.ts'
 
@@ -17,7 +18,7 @@ export interface Plan {
   readonly proposal: Proposal
   readonly starts: readonly Start[]
   /** What the run waits for once this is committed. */
-  readonly next: 'model' | 'calls' | 'ended'
+  readonly next: 'model' | 'calls' | 'reserve' | 'ended'
 }
 
 /**
@@ -32,6 +33,7 @@ export function advance(before: Proposal, env: PlanEnvironment): Plan {
   const overrun = toolLimit(proposal.state)
   if (overrun) return ended(fail(before, overrun))
   if (starts.length > 0 || env.inFlight.size > 0) return { proposal, starts, next: 'calls' }
+  if (deferred.some((item) => lacksReservation(proposal.state, item, env))) return { proposal, starts, next: 'reserve' }
   const composed = composeRequest(proposal, env, deferred.length === 0)
   const exhausted = exhaustion(composed.state)
   if (exhausted) return ended(fail(composed, exhausted))
@@ -42,6 +44,10 @@ export function advance(before: Proposal, env: PlanEnvironment): Plan {
   if (last.role === 'request') return ask(composed, env)
   return finish(composed, messageOf(last) as ResponseMessage, env)
 }
+
+/** True for a job that was submitted and whose id is not, or no longer, reserved. */
+const lacksReservation = (state: ThreadState, { externalId, call }: Deferred, env: PlanEnvironment): boolean =>
+  externalId !== undefined && !isReserved(state, env.reserved?.get(call.tool_call_id))
 
 /** True while the provider has paused its response: it goes on before anything else does. */
 const isPaused = (state: ThreadState): boolean => {

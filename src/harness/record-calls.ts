@@ -5,7 +5,7 @@ import { hasUncomposedAnswers } from './caller-answers.ts'
 import { settle, settleUnknown } from './drafts.ts'
 import type { Executed, Start } from './executed.ts'
 import { fail } from './plan.ts'
-import { retryOf } from './plan-calls.ts'
+import { openBatchCalls, retryOf } from './plan-calls.ts'
 
 export interface Finished {
   start: Start
@@ -19,6 +19,16 @@ export function fitting(finished: readonly Finished[]): number {
     ({ executed }) => (bytes += executed.is === 'returned' ? executed.bytes : 0) > COMMIT_LIMITS.bytes / 2,
   )
   return end < 0 ? finished.length : Math.max(1, end)
+}
+
+/** A job was submitted under an id for which another wait stands: nobody could tell their results apart. */
+export function idTaken(proposal: Proposal, { callId }: { callId: string }): Proposal {
+  const { state, context } = proposal
+  const call = openBatchCalls(state).find(({ tool_call_id }) => tool_call_id === callId)
+  if (!call) return proposal
+  const number = state.batch?.calls.get(callId)?.dispatch?.number ?? 0
+  const content = { error: { code: 'external_id_taken', retryable: false } }
+  return proposal.add(settle(context, { callId, toolName: call.tool_name, number, settlement: 'failed', content }))
 }
 
 /** The settlements of finished calls; a throw ends the run when its options say so. */

@@ -7,6 +7,7 @@ import { proposalDigest, toolIdentity } from './agent.ts'
 import { PERMISSION_REASON } from './classify.ts'
 import { INVOCATION_POLICY, POLICY_REASON } from './execute.ts'
 import type { Deferred, PlanEnvironment } from './plan-calls.ts'
+import type { ReservedId } from './reserve.ts'
 
 const CAPABILITIES = { external: TOOL_CALL, approval: TOOL_APPROVAL, question: USER_QUESTION } as const
 
@@ -18,9 +19,13 @@ export function suspend(proposal: Proposal, deferred: readonly Deferred[], env: 
   const run = proposal.state.run
   if (!run) return proposal
   const items = deferred.map((item) => batchItem(item, proposal.context.now, env))
-  const waits = deferred.flatMap((item, i) => waitEvents(item, (items[i] as BatchItem).continuation_id))
+  const waits = deferred.flatMap((item, i) => waitEvents(item, (items[i] as BatchItem).continuation_id, reservedFor(item, env)))
   return proposal.add({ type: 'run.suspended/1', data: { run_id: run.runId, batch: items } }, ...waits)
 }
+
+/** A call that waits for a job of its own; of one that asked for a person first, the job is still to be submitted. */
+const reservedFor = ({ externalId, call }: Deferred, env: PlanEnvironment): ReservedId | undefined =>
+  externalId === undefined ? undefined : env.reserved?.get(call.tool_call_id)
 
 function batchItem(item: Deferred, now: number, env: PlanEnvironment): BatchItem {
   const { tool, call, kind } = item
@@ -33,7 +38,7 @@ function batchItem(item: Deferred, now: number, env: PlanEnvironment): BatchItem
     tool: identity,
     arguments: Payload.of(item.args),
     kind,
-    continuation_id: env.continuationId(item.index),
+    continuation_id: reservedFor(item, env)?.continuationId ?? env.continuationId(item.index),
     proposal_digest: proposalDigest(tool, item.args),
     metadata: Payload.of(metadata),
     deadline: tool.deadlineMs === undefined ? null : now + tool.deadlineMs,
@@ -48,7 +53,7 @@ function presented(metadata: JsonObject, identity: string): JsonObject {
 }
 
 /** Without `submit` the external id is the continuation id: unique by construction, no reservation needed (design §6). */
-const waitEvents = (item: Deferred, id: string): EventDraft[] => [
+const waitEvents = (item: Deferred, id: string, reserved: ReservedId | undefined): EventDraft[] => [
   {
     type: 'continuation.suspended/1',
     data: {
@@ -56,11 +61,11 @@ const waitEvents = (item: Deferred, id: string): EventDraft[] => [
       provider: item.provider,
       capability: CAPABILITIES[item.kind],
       schema_id: item.schemaId,
-      external_id: id,
-      external_id_key: externalIdKey(item.provider, id),
+      external_id: reserved?.externalId ?? id,
+      external_id_key: externalIdKey(item.provider, reserved?.externalId ?? id),
       resume: null,
       grants: null,
-      generation: 0,
+      generation: reserved?.generation ?? 0,
     },
   },
   { type: 'continuation.armed/1', data: { continuation_id: id, revision: 1 } },

@@ -17,6 +17,9 @@ export interface ToolContext {
   metadata: JsonObject
 }
 
+/** What a submission is given beside its arguments. */
+export type SubmissionContext = Pick<ToolContext, 'idempotencyKey' | 'callId' | 'signal' | 'deps'>
+
 export interface ToolIssue {
   path: string
   message: string
@@ -45,6 +48,8 @@ export interface Tool {
   readonly identity?: string
   /** Milliseconds after which a running call is given up, or none. */
   readonly timeoutMs: number | undefined
+  /** External tools: begins the job in this process, and answers with the id under which its result will come. */
+  readonly submit?: (args: JsonValue, context: SubmissionContext) => unknown
   /** External tools: who answers. */
   readonly provider?: string
   /** External tools: JSON Schema of an accepted result, and its check. */
@@ -134,6 +139,9 @@ export function defineTool<Input extends z.ZodType>(o: {
  * @param o.result zod schema of an accepted result; absent = any JSON
  * @param o.deadlineMs milliseconds from the request; told to the provider
  * @param o.recovery `'retryable'`: a call that nobody answered may be asked for again
+ * @param o.submit begins the job from this process, once its dispatch is in the log, and answers with the id under which the provider will send the
+ *   result. After a crash it is called again with the same `idempotencyKey`: the provider must then give the same job's id. An id for which
+ *   another wait of the application and provider stands fails the call with `external_id_taken`
  * @throws ThreadlogError `tool_name_invalid`, `provider_name_invalid`
  */
 export function externalTool<Input extends z.ZodType, Result extends z.ZodType>(o: {
@@ -144,6 +152,10 @@ export function externalTool<Input extends z.ZodType, Result extends z.ZodType>(
   result?: Result
   deadlineMs?: number
   recovery?: 'retryable'
+  submit?: (
+    args: z.output<Input>,
+    context: SubmissionContext,
+  ) => { readonly externalId: string } | Promise<{ readonly externalId: string }>
 }): Tool {
   checkToolName(o.name)
   if (!nameSchema.safeParse(o.provider).success || o.provider === HUMAN_PROVIDER)
@@ -167,6 +179,7 @@ export function externalTool<Input extends z.ZodType, Result extends z.ZodType>(
     sequential: false,
     retryable: o.recovery === 'retryable',
     timeoutMs: undefined,
+    ...(o.submit ? { submit: o.submit as NonNullable<Tool['submit']> } : {}),
     provider: o.provider,
     resultSchema: result ? jsonSchema(result, 'output') : {},
     validateResult: result ? async (value) => (await result.parseAsync(value)) as JsonValue : undefined,

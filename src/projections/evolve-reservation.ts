@@ -36,7 +36,7 @@ function released(state: ThreadState, event: Of<'reservation.released/1'>): Thre
 }
 
 function withdrawn(state: ThreadState, event: Of<'reservation.withdrawn/1'>): ThreadState {
-  if (!state.foreign) throw unfoldable(event, 'the session belongs to no foreign host.')
+  if (!state.identity) throw unfoldable(event, 'it stands in no thread.')
   const { reservation, generation } = event.data
-  return { ...state, foreign: { ...state.foreign, withdrawn: new Map(state.foreign.withdrawn).set(reservation, generation) } }
+  return { ...state, withdrawn: new Map(state.withdrawn).set(reservation, generation) }
 }

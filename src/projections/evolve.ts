@@ -94,7 +94,7 @@ function opened(state: ThreadState, event: Of<'thread.opened/1'>): ThreadState {
     openedAt: event.time,
   }
   if (state.identity) throw unfoldable(event, 'the thread is already open.')
-  if (identity.kind === 'foreign') return { ...state, identity, foreign: { runs: new Map(), withdrawn: new Map() } }
+  if (identity.kind === 'foreign') return { ...state, identity, foreign: { runs: new Map() } }
   return origin.state ? imported({ ...state, identity }, origin.state) : { ...state, identity }
 }
 

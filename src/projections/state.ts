@@ -5,7 +5,7 @@ import { ZERO_HASH } from '../events/index.ts'
 /**
  * Raised with every change of `evolve` (R3). A snapshot of another fold version is ignored and the thread folded again.
  */
-export const FOLD_VERSION = 2
+export const FOLD_VERSION = 3
 
 /** What the fold of a thread's events gives. Immutable; every version of a thread shares what did not change. */
 export interface ThreadState {
@@ -39,13 +39,13 @@ export interface ThreadState {
   readonly foreign: ForeignSession | undefined
   /** Of a stream that is no thread: who holds what it reserves. */
   readonly reservation: Reservation | undefined
+  /** Generations of reservations that were taken from this thread before it confirmed them. */
+  readonly withdrawn: ReadonlyMap<StreamKey, number> | undefined
 }
 
 /** A session of a foreign host: one that runs its own loop and keeps its waits here (design §6a). */
 export interface ForeignSession {
   readonly runs: ReadonlyMap<string, ForeignRun>
-  /** Generations of reservations that were taken from this session before it confirmed them. */
-  readonly withdrawn: ReadonlyMap<StreamKey, number>
 }
 
 export type InvocationStatus = 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled'
@@ -254,6 +254,7 @@ export const initial: ThreadState = {
   imported: undefined,
   foreign: undefined,
   reservation: undefined,
+  withdrawn: undefined,
 }
 
 /** A wait of any status. */

@@ -65,7 +65,7 @@ export interface Reserved {
 
 /** True when others have taken it back before this session confirmed it (design §6). */
 export const isWithdrawn = (state: ThreadState, { stream, generation }: Reserved): boolean =>
-  (state.foreign?.withdrawn.get(stream) ?? 0) >= generation
+  (state.withdrawn?.get(stream) ?? 0) >= generation
 
 /** The run of a scope. @throws ThreadlogError `not_found`, the same for an unknown and a foreign one */
 export function ownRun(state: ThreadState, runId: string): ForeignRun {

@@ -1,4 +1,4 @@
-import { canonicalJson, sha256Hex } from '../../base/index.ts'
+import { canonicalJson, isThreadlogError, sha256Hex } from '../../base/index.ts'
 import { type Actor, type StreamKey, type ThreadKey, threadStream } from '../../events/index.ts'
 import {
   type DecisionContext,
@@ -29,6 +29,8 @@ export type Holder = ThreadKey & { readonly id: string }
 export interface Taking extends Reserved {
   /** False if this holder had it before. */
   readonly fresh: boolean
+  /** The run or wait it is reserved for. */
+  readonly id: string
 }
 
 /** What is decided for a host belongs to no run and no attempt. */
@@ -67,20 +69,29 @@ export class Reservations {
     return reservation?.status === 'taken' ? reservation : undefined
   }
 
-  /** Takes it for `holder`; undefined when another one holds it. */
-  async take(what: Unique, holder: Holder): Promise<Taking | undefined> {
+  /**
+   * Takes it for `holder`; undefined when another one holds it.
+   * @param o.adopt what the holder's thread has taken for another id and does not rest on is taken up under that id: its only writer asks, after a crash
+   */
+  async take(what: Unique, holder: Holder, { adopt = false }: { adopt?: boolean } = {}): Promise<Taking | undefined> {
     const stream = reservationStream(what)
     for (;;) {
       const last = (await this.#store.load(stream)).reservation
       if (last?.status === 'taken') {
         const { generation } = last
-        const isOwn = isSame(last.holder, holder)
-        if (isOwn && !(await this.isWithdrawn(holder, { stream, generation }))) return { stream, generation, fresh: false }
+        const isOwn = isSame(last.holder, holder) || (adopt && (await this.#isLeft(stream, last, holder)))
+        if (isOwn && !(await this.isWithdrawn(holder, { stream, generation })))
+          return { stream, generation, fresh: false, id: last.holder.id }
         if (!isOwn && (await this.#stands(stream, last))) return undefined
       }
       const generation = await this.#append(stream, what.kind, holder, last?.generation ?? 0)
-      if (generation !== undefined) return { stream, generation, fresh: true }
+      if (generation !== undefined) return { stream, generation, fresh: true, id: holder.id }
     }
+  }
+
+  /** True if an earlier attempt of the same thread took it and got no further. */
+  async #isLeft(stream: StreamKey, held: Reservation, by: Holder): Promise<boolean> {
+    return isSame({ ...held.holder, id: by.id }, by) && !isConfirmed(await this.#store.load(threadStream(by)), stream, held)
   }
 
   /** Takes a generation of a reservation; undefined when somebody else was first. */
@@ -100,6 +111,16 @@ export class Reservations {
 
   /** True if the holder's thread rests on it; if false, it never will. A young one is given the time to be confirmed or released. */
   async #stands(stream: StreamKey, held: Reservation): Promise<boolean> {
+    try {
+      return await this.#isConfirmedInTime(stream, held)
+    } catch (error) {
+      // What a thread in quarantine rests on, nobody knows.
+      if (isThreadlogError(error, 'thread_quarantined')) return true
+      throw error
+    }
+  }
+
+  async #isConfirmedInTime(stream: StreamKey, held: Reservation): Promise<boolean> {
     const { clock } = this.#store
     const isOpen = async () => {
       if ((await this.#held(stream))?.generation !== held.generation) return false
@@ -121,9 +142,8 @@ export class Reservations {
     const stream = threadStream(holder)
     const { state } = await this.#store.commit(stream, (thread) => {
       if (isConfirmed(thread, reservation, held) || isWithdrawn(thread, { stream: reservation, generation })) return undefined
-      // A thread of threadlog itself confirms no reservation.
-      if (thread.identity && !thread.foreign) return undefined
-      const open = openSession(this.#on(stream, thread), scopeOf(holder))
+      const on = this.#on(stream, thread)
+      const open = thread.identity ? on : openSession(on, scopeOf(holder))
       return open.add({ type: 'reservation.withdrawn/1', data: { reservation, generation } })
     })
     return !isConfirmed(state, reservation, held)

@@ -2,6 +2,7 @@ import type { EventHash, LogEvent, StreamKey } from '../../events/index.ts'
 import type { ProjectorTx, RecordedEvent } from '../../log/index.ts'
 import { asksForRefold, emptyFold, type Folded, foldRecord, foldStream, repairedVersions } from '../fold.ts'
 import { landed } from '../proposal.ts'
+import { FOLDS_KEPT, type FoldsKept, RecentFolds } from '../recent-folds.ts'
 import { readSnapshot } from '../snapshot-table.ts'
 import type { ThreadState } from '../state.ts'
 
@@ -49,13 +50,11 @@ export interface Ahead {
  * the very event the next one names as its previous, so what a rolled back transaction left behind does no harm.
  */
 export class Folds {
-  readonly #entries = new Map<StreamKey, Entry>()
-  readonly #capacity: number
+  readonly #entries: RecentFolds<Entry>
   #last: { readonly events: readonly RecordedEvent[]; readonly threads: ReadonlyMap<StreamKey, Walked> } | undefined
 
-  /** @param capacity threads kept in memory */
-  constructor(capacity = 8192) {
-    this.#capacity = capacity
+  constructor(kept: FoldsKept = FOLDS_KEPT) {
+    this.#entries = new RecentFolds(kept, ({ after }) => after.head.version)
   }
 
   /** The fold of a stream whose newest event has this hash, if a projector has just made it. */
@@ -72,7 +71,7 @@ export class Folds {
     const known = this.#entries.get(stream)
     const fits = known?.after.head.hash === folded.head.hash
     if (fits && !ahead) return
-    this.#keep(stream, { ...(fits ? known : { before: folded, after: folded }), ahead })
+    this.#entries.set(stream, { ...(fits ? known : { before: folded, after: folded }), ahead })
   }
 
   /** The steps of each thread in `events`. Projectors are given the same list one after the other. */
@@ -99,14 +98,8 @@ export class Folds {
     const before = [known?.after, known?.before].find(fits) ?? load(tx, first)
     const states = before === known?.after && known.ahead && isAhead(known.ahead, records) ? known.ahead.states : undefined
     const result = states ? decided(stream, records, before, states) : walk(tx, stream, records, before)
-    this.#keep(stream, { before, after: result.after })
+    this.#entries.set(stream, { before, after: result.after })
     return result
-  }
-
-  #keep(stream: StreamKey, entry: Entry): void {
-    this.#entries.delete(stream)
-    this.#entries.set(stream, entry)
-    if (this.#entries.size > this.#capacity) this.#entries.delete(this.#entries.keys().next().value as StreamKey)
   }
 }
 
