@@ -1,4 +1,5 @@
 export { encodeResult, type ResultRecord } from './encode-result.ts'
+export { EXPIRED, type ExpiryOptions, expire, expireDue, expireThread, isAnyOverdue } from './expire.ts'
 export { isWithdrawn, type Reserved } from './foreign/runs.ts'
 export type { RunRecord } from './foreign/views.ts'
 export { answer, approval, denial, humanContext } from './human.ts'

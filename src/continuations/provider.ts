@@ -1,5 +1,5 @@
-import { isThreadlogError, type JsonValue, systemIds } from '../base/index.ts'
-import { invalidArgument, jsonValue, nonBlank, page } from './model/arguments.ts'
+import { isThreadlogError, type JsonValue, systemClock, systemIds } from '../base/index.ts'
+import { durationOrNone, instantOrNull, invalidArgument, jsonValue, nonBlank, page } from './model/arguments.ts'
 import { ContinuationConflictError, ContinuationValidationError } from './model/errors.ts'
 import { ContinuationFailure } from './model/failure.ts'
 import type { PrincipalGrantSnapshot } from './model/grants.ts'
@@ -28,16 +28,35 @@ export class ContinuationProvider {
   readonly applicationId: string
   readonly #store: ContinuationStore
   readonly #newId: () => string
+  readonly #deadlineMs: number | undefined
+  readonly #now: () => number
 
-  /** @param o.newId makes continuation ids; default 24 random bytes as base64url */
-  constructor(o: { store: ContinuationStore; applicationId: string; provider: string; newId?: () => string }) {
+  /**
+   * @param o.newId makes continuation ids; default 24 random bytes as base64url
+   * @param o.deadlineMs milliseconds after which a wait may expire whose suspension says nothing of it; default never
+   * @param o.now epoch milliseconds; default the system's clock
+   */
+  constructor(o: {
+    store: ContinuationStore
+    applicationId: string
+    provider: string
+    newId?: () => string
+    deadlineMs?: number
+    now?: () => number
+  }) {
     this.applicationId = nonBlank(o.applicationId, 'applicationId')
     this.name = checkArgument(nameSchema, o.provider, 'provider')
     this.#store = o.store
     this.#newId = o.newId ?? (() => systemIds.continuation())
+    this.#deadlineMs = durationOrNone(o.deadlineMs, 'deadlineMs')
+    this.#now = o.now ?? systemClock.now
   }
 
-  /** A new wait of a running run, which waits for it from here on. @throws ContinuationConflictError */
+  /**
+   * A new wait of a running run, which waits for it from here on.
+   * @param o.expiresAt epoch milliseconds from which on the wait may end as failed with code `expired`; null: never
+   * @throws ContinuationConflictError
+   */
   async suspend(
     o: RunOf & {
       externalId: string
@@ -45,6 +64,7 @@ export class ContinuationProvider {
       schemaId: string
       resume?: ResumeArtifact | null
       principalGrants?: PrincipalGrantSnapshot | null
+      expiresAt?: number | null
     },
   ): Promise<ContinuationRecord> {
     const externalId = checkArgument(externalIdSchema, o.externalId, 'externalId')
@@ -55,7 +75,9 @@ export class ContinuationProvider {
       provider: this.name,
       ...{ capability, schemaId, resume, principalGrants },
     })
-    return this.#store.suspendContinuation({ record, externalId, fresh: true })
+    const given = o.expiresAt === undefined && this.#deadlineMs !== undefined ? this.#now() + this.#deadlineMs : o.expiresAt
+    const expiresAt = instantOrNull(given, 'expiresAt')
+    return this.#store.suspendContinuation({ record, externalId, fresh: true, ...(expiresAt === null ? {} : { expiresAt }) })
   }
 
   /** The wait with this external id, in any status and of any run. */

@@ -45,6 +45,8 @@ export function judge(
     const { digest } = wait.outcome
     return { verdict: digest === submission.digest ? 'duplicate' : 'conflict', digest }
   }
+  // One without an outcome that its host has claimed had expired before.
+  if (wait.status === 'claimed') return { verdict: 'expired' }
   if (wait.status === 'cancelled' || wait.status === 'expired' || wait.status === 'abandoned') return { verdict: wait.status }
   if (thread.state.invocations.has(wait.invocationId)) return { verdict: 'late' }
   if (submission.proposal_digest !== undefined && submission.proposal_digest !== wait.item.proposal_digest)

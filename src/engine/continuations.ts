@@ -47,8 +47,9 @@ function refuse({ verdict, digest, expected }: Receipt, wait: Wait): void {
         same: verdict === 'duplicate',
         ...(digest === undefined ? {} : { digest }),
       })
-    case 'cancelled':
     case 'expired':
+      throw new ContinuationConflictError('expired')
+    case 'cancelled':
     case 'abandoned':
       throw new ContinuationConflictError('cancelled')
     case 'late':

@@ -1,5 +1,5 @@
 import { eitherSignal, errorClass, isThreadlogError, reject, type ThreadlogError } from '../base/index.ts'
-import type { SubmitDeps, Validators } from '../continuations/index.ts'
+import { expireDue, type SubmitDeps, type Validators } from '../continuations/index.ts'
 import type { StreamKey } from '../events/index.ts'
 import type { Agent, AttemptEnd } from '../harness/index.ts'
 import { type Decision, type Tail, type ThreadState, type ThreadStore, threadStatus } from '../projections/index.ts'
@@ -51,7 +51,7 @@ export class Engine implements AsyncDisposable {
   readonly #jobs = new Map<StreamKey, { done: Promise<void>; stop: AbortController }>()
   readonly #again = new Set<StreamKey>()
   readonly #queue = new Set<StreamKey>()
-  #sweeping: Promise<void> = Promise.resolve()
+  #sweeping: Promise<unknown> = Promise.resolve()
   #intake: Intake | undefined
   #http: HttpIntake | undefined
   readonly #closed = Promise.withResolvers<void>()
@@ -112,7 +112,7 @@ export class Engine implements AsyncDisposable {
       onError: (error) => this.#problem('intake', error),
     })
     this.#intake.done.catch((error: unknown) => this.#failed.resolve(error))
-    this.#sweeping = this.#sweepForEver()
+    this.#sweeping = Promise.all([this.#sweepForEver(), this.#expireForEver()])
   }
 
   /** Takes part in sharing the work, where it is shared. */
@@ -287,6 +287,18 @@ export class Engine implements AsyncDisposable {
     }
   }
 
+  /** Beside the other sweeps: many deadlines that come at once keep nobody from being resumed. */
+  async #expireForEver(): Promise<void> {
+    const { store, submit } = this.#d
+    const { signal } = this.#stop
+    const onError = (error: unknown, stream: StreamKey) => this.#problem(`thread ${stream}`, error)
+    const due = { application: submit.application, owns: this.#owns.bind(this), signal, onError }
+    while (!signal.aborted) {
+      await expireDue(store, due).catch((error: unknown) => this.#problem('deadlines', error))
+      await store.clock.sleep(this.#o.sweepMs ?? 1_000, signal)
+    }
+  }
+
   #problem(where: string, error: unknown): void {
     const { code, message } = isThreadlogError(error) ? error : unexpected(error)
     try {
@@ -324,6 +336,7 @@ const WAKING = new Set([
   'run.cancel-requested/1',
   'continuation.completed/1',
   'continuation.failed/1',
+  'continuation.expired/1',
   'run.completed/1',
   'run.failed/1',
   'run.cancelled/1',

@@ -1,4 +1,5 @@
 import { type JsonValue, reject, retryLater, ThreadlogError } from '../base/index.ts'
+import { expireThread, isAnyOverdue } from '../continuations/index.ts'
 import {
   type Agent,
   type AttemptEnd,
@@ -81,6 +82,10 @@ export async function runPrepared(deps: LibraryDeps, run: PreparedRun, watch: Wa
           await answerWaits(deps.settle, state, run.resume)
           continue
         }
+      }
+      if (status === 'waiting' && !wantsMore && !run.previous && isAnyOverdue(state, store.clock.now())) {
+        await expireThread(store, stream, { kind: 'library', id: '', source: 'deadline' })
+        continue
       }
       const goesOn = status === 'running' || (status === 'resolved' && !wantsMore)
       if (goesOn && state.run?.agent.name !== agent.name) throw mismatch(state, agent)

@@ -26,7 +26,7 @@ export const publicWait = (key: ThreadKey, wait: FoldedWait): Wait => ({
   schemaId: wait.schemaId,
   externalId: wait.externalId,
   digest: wait.item.proposal_digest,
-  deadline: wait.item.deadline,
+  deadline: wait.deadline,
   createdAt: wait.createdAt,
 })
 

@@ -268,8 +268,12 @@ export class Threadlog implements AsyncDisposable {
     return { ...deps, validators: strict(deps.validators), ...(engine ? { commit: engine.commitOutcome.bind(engine) } : {}) }
   }
 
-  /** The waits of one provider, as a job system or an inbox holds them. @throws ThreadlogError `provider_name_invalid` */
-  continuations(provider: string, o: { audit?: AuditSink } = {}): ContinuationProvider {
+  /**
+   * The waits of one provider, as a job system or an inbox holds them.
+   * @param o.deadlineMs milliseconds after which waits that hosts suspend here may expire
+   * @throws ThreadlogError `provider_name_invalid`
+   */
+  continuations(provider: string, o: { audit?: AuditSink; deadlineMs?: number } = {}): ContinuationProvider {
     if (provider === HUMAN_PROVIDER)
       throw reject('provider_name_invalid', 'Approvals and answers have a way of their own.', {
         path: 'provider',
@@ -281,6 +285,8 @@ export class Threadlog implements AsyncDisposable {
       applicationId: this.application,
       provider,
       newId: () => this.#ids.continuation(),
+      now: () => this.#clock.now(),
+      ...(o.deadlineMs === undefined ? {} : { deadlineMs: o.deadlineMs }),
     })
   }
 

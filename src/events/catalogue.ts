@@ -172,6 +172,8 @@ const shapes = {
     resume: optional(json),
     grants: optional(json),
     generation: count,
+    /** When a wait of a foreign host may expire; that of an own run stands in its batch item. */
+    deadline: optional(instant),
   },
   'continuation.armed/1': { continuation_id: text, revision: count },
   'continuation.completed/1': { ...outcome, value: json },

@@ -4,7 +4,7 @@ import { type JsonObject, type JsonValue, jsonDigest, reject } from '../base/ind
 import { ANSWER_SCHEMA, HUMAN_PROVIDER, questionRequestSchema } from '../continuations/index.ts'
 import { COLD_START_IDLE_SECONDS } from './history/index.ts'
 import type { OutputType } from './output.ts'
-import { jsonSchema, type Tool, validator } from './tool.ts'
+import { deadlineOf, jsonSchema, type Tool, validator } from './tool.ts'
 
 /** An agent: trusted code, rebuilt by every process that runs it. Only its name and revision enter the log. */
 export interface Agent {
@@ -18,6 +18,8 @@ export interface Agent {
   /** What calls of a tool need, by its name: as the tool says, nothing, a person's yes, a reviewer's, or they are refused. */
   readonly permissions: ReadonlyMap<string, Permission>
   readonly reviewer?: Reviewer
+  /** Milliseconds that waits of a provider last whose tool says nothing, by provider. */
+  readonly deadlines: ReadonlyMap<string, number>
   /** What its answer must be; undefined: any text. */
   readonly output?: OutputType
   readonly modelRetries: number
@@ -67,8 +69,10 @@ const QUESTION_IDENTITY = `tool/a13n-user-interaction-tools/${QUESTION_TOOL}`
  *   default: the text
  * @param o.modelRetries how often a request is sent again that failed before anything came of it, and may succeed later; default 2
  * @param o.modelRecovery off by default
+ * @param o.deadlines by provider, how many milliseconds a wait lasts whose tool gives no `deadlineMs`; `human`: approvals and questions; default:
+ *   for ever
  * @param o.coldStart long results are shortened once a thread has been idle for `idleSeconds` (default 3,600); `false`: never
- * @throws ThreadlogError `agent_invalid`, `tool_duplicate`
+ * @throws ThreadlogError `agent_invalid`, `deadline_invalid`, `tool_duplicate`
  */
 export function defineAgent(o: {
   name: string
@@ -79,6 +83,7 @@ export function defineAgent(o: {
   questions?: boolean
   permissions?: Readonly<Record<string, Permission>>
   reviewer?: Reviewer
+  deadlines?: Readonly<Record<string, number>>
   output?: z.ZodType
   modelRetries?: number
   modelRecovery?: ModelRecovery
@@ -103,6 +108,9 @@ export function defineAgent(o: {
   return {
     ...{ name: o.name, revision: o.revision, model: o.model, system, tools, coldStartSeconds },
     permissions: permissionsOf(o.permissions ?? {}),
+    deadlines: new Map(
+      Object.entries(o.deadlines ?? {}).map(([provider, ms]) => [provider, deadlineOf(ms, `deadlines.${provider}`)]),
+    ),
     ...(o.reviewer === undefined ? {} : { reviewer: o.reviewer }),
     modelRetries: checkedRetries(o.modelRetries),
     ...(o.output === undefined ? {} : { output: { schema: jsonSchema(o.output, 'output'), validate: validator(o.output) } }),

@@ -208,9 +208,12 @@ export function resume(proposal: Proposal, runId: string, agent: Agent, owner: O
   const mismatch = surfaceMismatch(waits, agent)
   if (mismatch !== undefined)
     return refuseResume(proposal, runId, agent, owner, { ...SURFACE_MISMATCH, details: { tool: mismatch } })
-  const claims = waits.map((wait): EventDraft => {
-    return { type: 'continuation.claimed/1', data: { continuation_id: wait.id, revision: wait.revision + 1 } }
-  })
+  // What has expired is closed, and nobody's to claim.
+  const claims = waits
+    .filter(({ status }) => status !== 'expired')
+    .map((wait): EventDraft => {
+      return { type: 'continuation.claimed/1', data: { continuation_id: wait.id, revision: wait.revision + 1 } }
+    })
   return reconcileSystemPrompt(proposal.for(runId, 1).add(...claims, resumedEvent(run, runId, agent, owner)), agent)
 }
 
@@ -243,9 +246,11 @@ export function refuseResume(
   return proposal.for(runId, 1).add(started, { type: 'run.failed/1', data })
 }
 
-/** The identity of a waiting tool that this agent lacks. A failed external call may be closed without its tool (state spec §3.4). */
+/** The identity of a waiting tool that this agent lacks. A failed external call may be closed without its tool (state
+ * spec §3.4), and so may any that has expired. */
 function surfaceMismatch(waits: readonly Wait[], agent: Agent): string | undefined {
-  for (const { item, outcome } of waits) {
+  for (const { item, outcome, status } of waits) {
+    if (status === 'expired') continue
     const tool = agent.tools.get(item.tool_name)
     if (!tool && item.kind === 'external' && outcome?.failure) continue
     if (!tool || toolIdentity(tool) !== item.tool) return item.tool

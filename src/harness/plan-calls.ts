@@ -1,5 +1,6 @@
 import type { JsonValue } from '../base/index.ts'
 import { jsonDigest } from '../base/index.ts'
+import { EXPIRED } from '../continuations/index.ts'
 import type { EventDraft } from '../events/index.ts'
 import { DEFERRED_FUNCTION_ID, parseArgs, type ToolCallPart, type ToolRetry, toolCalls } from '../messages/index.ts'
 import {
@@ -14,7 +15,7 @@ import {
 import { type Agent, toolIdentity } from './agent.ts'
 import { answerFor, type CallerAnswer } from './caller-answers.ts'
 import { APPROVAL_WAIT, type Approval, approvalIn, type Classified, classify, resultSchemaId } from './classify.ts'
-import { MAX_TOOL_RETRIES, settle, settleByWait, settleUnknown } from './drafts.ts'
+import { MAX_TOOL_RETRIES, type Settling, settle, settleByWait, settleUnknown } from './drafts.ts'
 import type { Executed, Start } from './executed.ts'
 import type { ReservedId } from './reserve.ts'
 
@@ -68,6 +69,7 @@ type Verdict =
   | { is: 'unknown'; reason: string }
   | Answer
   | Extract<CallerAnswer, { is: 'settled' }>
+  | { is: 'expired'; settling: Settling }
   | { is: 'deferred'; how: Extract<Executed, { is: 'deferred' }> }
   | { is: 'ready'; approval?: Approval }
 
@@ -90,9 +92,20 @@ export function acceptedAnswer(state: ThreadState, callId: string): Answer | und
   return grantedBy(wait) ? undefined : { is: 'answered', wait, settlement: 'denied' }
 }
 
+/** What becomes of a call whose wait has expired: the model reads it as any failure of a provider (design §6). */
+export function expiredCall(state: ThreadState, call: ToolCallPart): Settling | undefined {
+  const wait = waitOf(state, call.tool_call_id)
+  if (wait?.status !== 'expired') return undefined
+  const { code, retryable } = wait.endedWith ?? EXPIRED
+  const content = { error: { code, retryable } }
+  return { callId: call.tool_call_id, toolName: call.tool_name, settlement: 'failed', content }
+}
+
 function judge(state: ThreadState, run: RunState, call: ToolCallPart, env: PlanEnvironment): Verdict {
   const answer = acceptedAnswer(state, call.tool_call_id)
   if (answer) return answer
+  const settling = expiredCall(state, call)
+  if (settling) return { is: 'expired', settling }
   const batch = state.batch as NonNullable<ThreadState['batch']>
   const given = batch.runId === run.runId ? undefined : answerFor(run, call.tool_call_id)
   if (given?.is === 'settled') return given
@@ -144,6 +157,7 @@ export function planCalls(proposal: Proposal, env: PlanEnvironment): CallsPlan {
     const known = proposal.state.batch?.calls.get(id)
     const context = proposal.context
     if (verdict.is === 'unknown') proposal = proposal.add(settleUnknown(context, id, call.tool_name, known, verdict.reason))
+    else if (verdict.is === 'expired') proposal = proposal.add(settle(context, verdict.settling))
     else if (verdict.is === 'settled') {
       const { settlement, content, metadata } = verdict
       const settling = { callId: id, toolName: call.tool_name, settlement, content }

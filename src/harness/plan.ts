@@ -3,10 +3,19 @@ import type { EventDraft, WaitFailure } from '../events/index.ts'
 import { isoTimestamp, type RequestMessage, type ResponseMessage, retryFeedbackPart, toolCalls } from '../messages/index.ts'
 import { messageOf, type Proposal, type RunState, type ThreadState } from '../projections/index.ts'
 import { hasUncomposedAnswers } from './caller-answers.ts'
-import { compose, MAX_OUTPUT_RETRIES, MAX_TOOL_RETRIES, settleByWait, settleUnknown, systemParts, userPart } from './drafts.ts'
+import {
+  compose,
+  MAX_OUTPUT_RETRIES,
+  MAX_TOOL_RETRIES,
+  settle,
+  settleByWait,
+  settleUnknown,
+  systemParts,
+  userPart,
+} from './drafts.ts'
 import type { Start } from './executed.ts'
 import { outputOf } from './output.ts'
-import { acceptedAnswer, type Deferred, openBatchCalls, type PlanEnvironment, planCalls } from './plan-calls.ts'
+import { acceptedAnswer, type Deferred, expiredCall, openBatchCalls, type PlanEnvironment, planCalls } from './plan-calls.ts'
 import { isReserved } from './reserve.ts'
 import { suspend } from './suspend.ts'
 import { requestLimit, toolLimit, usageLimit } from './usage-limits.ts'
@@ -212,11 +221,14 @@ export function closeCalls(proposal: Proposal, keepsInput: boolean): Proposal {
     const id = call.tool_call_id
     const known = proposal.state.batch?.calls.get(id)
     const answer = acceptedAnswer(proposal.state, id)
+    const expired = expiredCall(proposal.state, call)
     const reason = known?.dispatch ? 'interrupted' : 'not-started'
     proposal = proposal.add(
       answer
         ? settleByWait(id, answer.wait.id, answer.settlement)
-        : settleUnknown(proposal.context, id, call.tool_name, known, reason),
+        : expired
+          ? settle(proposal.context, expired)
+          : settleUnknown(proposal.context, id, call.tool_name, known, reason),
     )
   }
   const parts = keepsInput ? inputParts(proposal) : []

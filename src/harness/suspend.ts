@@ -30,6 +30,7 @@ const reservedFor = ({ externalId, call }: Deferred, env: PlanEnvironment): Rese
 function batchItem(item: Deferred, now: number, env: PlanEnvironment): BatchItem {
   const { tool, call, kind } = item
   const identity = toolIdentity(tool)
+  const deadlineMs = (kind === 'external' ? tool.deadlineMs : undefined) ?? env.agent.deadlines.get(item.provider)
   const metadata = kind === 'approval' ? presented(item.metadata ?? {}, identity) : (item.metadata ?? {})
   return {
     model_call_id: call.tool_call_id,
@@ -41,7 +42,7 @@ function batchItem(item: Deferred, now: number, env: PlanEnvironment): BatchItem
     continuation_id: reservedFor(item, env)?.continuationId ?? env.continuationId(item.index),
     proposal_digest: proposalDigest(tool, item.args),
     metadata: Payload.of(metadata),
-    deadline: tool.deadlineMs === undefined ? null : now + tool.deadlineMs,
+    deadline: deadlineMs === undefined ? null : now + deadlineMs,
   }
 }
 
@@ -66,6 +67,7 @@ const waitEvents = (item: Deferred, id: string, reserved: ReservedId | undefined
       resume: null,
       grants: null,
       generation: reserved?.generation ?? 0,
+      deadline: null,
     },
   },
   { type: 'continuation.armed/1', data: { continuation_id: id, revision: 1 } },

@@ -137,12 +137,13 @@ export function defineTool<Input extends z.ZodType>(o: {
  * A tool whose result comes from outside: the thread suspends, a request goes out, and any system may produce the result.
  * @param o.provider who answers: a letter a–z, then up to 127 of a–z, 0–9, `_`, `.`, `-`
  * @param o.result zod schema of an accepted result; absent = any JSON
- * @param o.deadlineMs milliseconds from the request; told to the provider
+ * @param o.deadlineMs milliseconds from the request; told to the provider, and from then on the wait
+ *   may expire: the call has failed with code `expired`
  * @param o.recovery `'retryable'`: a call that nobody answered may be asked for again
  * @param o.submit begins the job from this process, once its dispatch is in the log, and answers with the id under which the provider will send the
  *   result. After a crash it is called again with the same `idempotencyKey`: the provider must then give the same job's id. An id for which
  *   another wait of the application and provider stands fails the call with `external_id_taken`
- * @throws ThreadlogError `tool_name_invalid`, `provider_name_invalid`
+ * @throws ThreadlogError `tool_name_invalid`, `provider_name_invalid`, `deadline_invalid`
  */
 export function externalTool<Input extends z.ZodType, Result extends z.ZodType>(o: {
   name: string
@@ -163,11 +164,6 @@ export function externalTool<Input extends z.ZodType, Result extends z.ZodType>(
       path: 'provider',
       expected: 'a–z, then up to 127 of a–z, 0–9, `_`, `.`, `-`; not `human`, which is the provider of approvals and answers',
     })
-  if (o.deadlineMs !== undefined && !(Number.isSafeInteger(o.deadlineMs) && o.deadlineMs > 0))
-    throw reject('deadline_invalid', 'The deadline is not usable.', {
-      path: 'deadlineMs',
-      expected: 'a whole number of milliseconds above 0',
-    })
   const { result } = o
   return {
     kind: 'external',
@@ -183,8 +179,14 @@ export function externalTool<Input extends z.ZodType, Result extends z.ZodType>(
     provider: o.provider,
     resultSchema: result ? jsonSchema(result, 'output') : {},
     validateResult: result ? async (value) => (await result.parseAsync(value)) as JsonValue : undefined,
-    deadlineMs: o.deadlineMs,
+    deadlineMs: o.deadlineMs === undefined ? undefined : deadlineOf(o.deadlineMs, 'deadlineMs'),
   }
+}
+
+/** Milliseconds from a request to its deadline. @throws ThreadlogError `deadline_invalid` */
+export function deadlineOf(ms: number, path: string): number {
+  if (Number.isSafeInteger(ms) && ms > 0) return ms
+  throw reject('deadline_invalid', 'The deadline is not usable.', { path, expected: 'a whole number of milliseconds above 0' })
 }
 
 /** The same tool, marked as safe to run again after a crash; the given one stays as it is (state spec §4.3). */

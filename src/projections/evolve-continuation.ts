@@ -34,7 +34,7 @@ export function evolveContinuation(state: ThreadState, event: LogEvent): ThreadS
     case 'continuation.cancelled/1':
       return close(state, event, ['pending'], () => ({ status: 'cancelled', ...given(event.data.failure) }))
     case 'continuation.expired/1':
-      return close(state, event, ['pending'], () => ({ status: 'expired' }))
+      return close(state, event, ['pending'], () => ({ status: 'expired', ...given(event.data.failure) }))
     case 'continuation.abandoned/1':
       return close(state, event, ['pending', 'completed', 'failed'], () => ({ status: 'abandoned' }))
     default:
@@ -42,7 +42,7 @@ export function evolveContinuation(state: ThreadState, event: LogEvent): ThreadS
   }
 }
 
-const given = (failure: WaitFailure | null) => (failure ? { cancelledWith: failure } : {})
+const given = (failure: WaitFailure | null) => (failure ? { endedWith: failure } : {})
 
 function suspended(state: ThreadState, event: Of<'continuation.suspended/1'>): ThreadState {
   const d = event.data

@@ -20,7 +20,7 @@ export function evolveForeign(state: ThreadState, event: LogEvent): ThreadState 
     case 'continuation.suspended/1':
       return suspended(state, event)
     case 'continuation.armed/1':
-      return wait(state, event, ['pending', 'completed', 'failed', 'cancelled'], () => ({ ready: true }))
+      return wait(state, event, ['pending', 'completed', 'failed', 'cancelled', 'expired'], () => ({ ready: true }))
     case 'continuation.completed/1': {
       const { result_id: resultId, digest, source, value } = event.data
       const outcome = { resultId, digest, source, value, failure: null }
@@ -32,14 +32,14 @@ export function evolveForeign(state: ThreadState, event: LogEvent): ThreadState 
       return wait(state, event, ['pending'], () => ({ status: 'failed', outcome }))
     }
     case 'continuation.claimed/1':
-      return wait(state, event, ['completed', 'failed'], ({ runId }) => ({
+      return wait(state, event, ['completed', 'failed', 'expired'], ({ runId }) => ({
         status: 'claimed',
         claimedBy: { runId, attempt: null },
       }))
     case 'continuation.cancelled/1':
-      return wait(state, event, ['pending'], () => ({ status: 'cancelled', cancelledWith: event.data.failure ?? undefined }))
+      return wait(state, event, ['pending'], () => ({ status: 'cancelled', endedWith: event.data.failure ?? undefined }))
     case 'continuation.expired/1':
-      return wait(state, event, ['pending'], () => ({ status: 'expired', cancelledWith: event.data.failure ?? undefined }))
+      return wait(state, event, ['pending'], () => ({ status: 'expired', endedWith: event.data.failure ?? undefined }))
     default:
       throw unfoldable(event, 'it has no place in the session of a foreign host.')
   }
@@ -138,7 +138,7 @@ function suspended(state: ThreadState, event: Of<'continuation.suspended/1'>): T
     continuation_id: d.continuation_id,
     proposal_digest: ZERO_HASH,
     metadata: NO_FIELDS,
-    deadline: null,
+    deadline: d.deadline,
   }
   const created = pendingWait(event, { runId: owner.runId, invocationId: owner.runId, item })
   return { ...state, waits: new Map(state.waits).set(created.id, created) }

@@ -218,8 +218,10 @@ export interface Wait {
   readonly ready: boolean
   readonly revision: number
   readonly outcome: WaitOutcome | undefined
-  /** What a host gave with its cancellation. */
-  readonly cancelledWith?: WaitFailure | undefined
+  /** Why it ended without a result: what a host gave with its cancellation, or that its time was over. */
+  readonly endedWith?: WaitFailure | undefined
+  /** Epoch milliseconds from which on it may be recorded as expired; null: never. */
+  readonly deadline: number | null
   /** Run and attempt that claimed it. An approval counts for that attempt only (R18). */
   readonly claimedBy: { readonly runId: string | null; readonly attempt: number | null } | undefined
   readonly createdAt: number

@@ -27,6 +27,7 @@ export function pendingWait(
     ready: false,
     revision: 0,
     outcome: undefined,
+    deadline: owner.item.deadline,
     claimedBy: undefined,
     createdAt: event.time,
     updatedAt: event.time,

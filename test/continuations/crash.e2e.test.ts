@@ -56,6 +56,9 @@ async function ground(after: EventType) {
   return { file, threads, store, host, bank, taken, sweep, suspend, complete, killed }
 }
 
+/** A sweep with nothing to do. */
+const NONE = { expired: 0, armed: 0, ended: 0, dispatched: 0, left: 0 }
+
 describe('a host that is killed', () => {
   it('between reservation and suspension: S12, row 93, another session gets the external id; its own run still runs', async () => {
     const { file, threads, store, suspend, killed } = await ground('reservation.taken/1')
@@ -84,13 +87,13 @@ describe('a host that is killed', () => {
     expect([pair?.externalId, pair?.record.ready]).toEqual(['job-1', false])
     const next = { scope: session('first', 'run-3'), framework: 'langgraph' } as const
     await expect(store.beginRun(next)).rejects.toMatchObject({ code: 'checkpoint_conflict' })
-    expect(await sweep(60_000)).toEqual({ armed: 0, ended: 0, dispatched: 0, left: 1 })
-    expect(await sweep()).toEqual({ armed: 0, ended: 1, dispatched: 0, left: 0 })
+    expect(await sweep(60_000)).toEqual({ ...NONE, left: 1 })
+    expect(await sweep()).toEqual({ ...NONE, ended: 1 })
     const record = await store.getContinuation({ scope: FIRST, continuationId: 'c1' })
     expect(record).toMatchObject({ status: 'failed', failure: { code: 'suspension_lost' } })
     expect((await store.getRun(FIRST))?.status).toBe('cancelled')
     expect((await store.beginRun(next)).status).toBe('running')
-    expect(await sweep()).toEqual({ armed: 0, ended: 0, dispatched: 0, left: 0 })
+    expect(await sweep()).toEqual(NONE)
     await threads.close()
   })
 
@@ -98,7 +101,7 @@ describe('a host that is killed', () => {
     const { threads, store, complete, sweep, killed, taken } = await ground('continuation.suspended/1')
     await killed()
     await complete('early')
-    expect(await sweep()).toEqual({ armed: 0, ended: 1, dispatched: 0, left: 0 })
+    expect(await sweep()).toEqual({ ...NONE, ended: 1 })
     expect((await store.getRun(FIRST))?.status).toBe('failed')
     expect(await store.getContinuation({ scope: FIRST, continuationId: 'c1' })).toMatchObject({
       status: 'completed',
@@ -125,10 +128,10 @@ describe('a host that is killed', () => {
   it('between checkpoint and arm, before the result: S2, the wait is armed and the result finds it so', async () => {
     const { threads, complete, sweep, killed, taken } = await ground('invocation.checkpoint-written/1')
     await killed()
-    expect(await sweep()).toEqual({ armed: 1, ended: 0, dispatched: 0, left: 0 })
-    expect(await sweep()).toEqual({ armed: 0, ended: 0, dispatched: 0, left: 1 })
+    expect(await sweep()).toEqual({ ...NONE, armed: 1 })
+    expect(await sweep()).toEqual({ ...NONE, left: 1 })
     expect(await complete('late')).toMatchObject({ status: 'completed', ready: true, revision: 2 })
-    expect(await sweep()).toEqual({ armed: 0, ended: 0, dispatched: 1, left: 0 })
+    expect(await sweep()).toEqual({ ...NONE, dispatched: 1 })
     expect(taken).toEqual(['late'])
     await threads.close()
   })
@@ -137,7 +140,7 @@ describe('a host that is killed', () => {
     const { threads, host, sweep, killed, taken } = await ground('continuation.completed/1')
     await host.must('suspend', { scope: FIRST, continuationId: 'c1', externalId: 'job-1' })
     await killed('complete', { scope: FIRST, externalId: 'job-1', result: 'paid' })
-    expect(await sweep()).toEqual({ armed: 0, ended: 0, dispatched: 1, left: 0 })
+    expect(await sweep()).toEqual({ ...NONE, dispatched: 1 })
     expect(taken).toEqual(['paid'])
     await threads.close()
   })
@@ -154,7 +157,7 @@ describe('a host that is killed', () => {
     const dispatch = async () => {}
     const onError = (error: unknown) => heard.push(error)
     const swept = await sweepContinuations(store, { applicationId: 'shop', graceMs: 0, lost, isResumable, dispatch, onError })
-    expect(swept).toEqual({ armed: 1, ended: 0, dispatched: 0, left: 1 })
+    expect(swept).toEqual({ ...NONE, armed: 1, left: 1 })
     expect(heard).toEqual([new TypeError('checkpoint of another version')])
     await threads.close()
   })

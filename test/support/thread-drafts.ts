@@ -158,6 +158,7 @@ export const waiting = (continuation_id: string, provider = 'payouts', external_
       resume: null,
       grants: null,
       generation: 0,
+      deadline: null,
     },
   },
   { type: 'continuation.armed/1', data: { continuation_id, revision: 1 } },

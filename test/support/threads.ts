@@ -165,6 +165,7 @@ const suspension = (runId: string, batch: BatchItem[], waits: readonly BuiltWait
         resume: null,
         grants: null,
         generation: 0,
+        deadline: null,
       },
     },
     { type: 'continuation.armed/1', data: { continuation_id: wait.id, revision: 1 } },

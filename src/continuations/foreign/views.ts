@@ -64,13 +64,17 @@ export function continuationRecord(state: ThreadState, wait: Wait): Continuation
 }
 
 function failureOf(wait: Wait): ContinuationFailure | null {
-  const failure = wait.outcome?.failure ?? wait.cancelledWith
+  const failure = wait.outcome?.failure ?? wait.endedWith
   if (failure) return new ContinuationFailure(failure)
   return STATUS[wait.status] === 'failed' ? new ContinuationFailure({ code: wait.status }) : null
 }
 
 export const pairOf = (state: ThreadState, wait: Wait): ProviderPendingContinuation =>
-  new ProviderPendingContinuation({ record: continuationRecord(state, wait), externalId: wait.externalId })
+  new ProviderPendingContinuation({
+    record: continuationRecord(state, wait),
+    externalId: wait.externalId,
+    expiresAt: wait.deadline,
+  })
 
 /** A pending wait from its row alone, so that a page costs one read. */
 export function pendingPair(row: WaitRow): ProviderPendingContinuation {
@@ -88,7 +92,7 @@ export function pendingPair(row: WaitRow): ProviderPendingContinuation {
     createdAt: timeText(row.created_at, 0),
     updatedAt: timeText(row.updated_at, row.revision),
   })
-  return new ProviderPendingContinuation({ record, externalId: row.external_id })
+  return new ProviderPendingContinuation({ record, externalId: row.external_id, expiresAt: row.deadline })
 }
 
 /**

@@ -12,7 +12,13 @@ import { isWithdrawn, moved, ownRun, type Reserved } from './runs.ts'
 const conflict = (reason: ConflictReason) => new ContinuationConflictError(reason)
 
 /** A new wait; its run waits for it from here on. @throws ContinuationConflictError */
-export function suspend(proposal: Proposal, record: ContinuationRecord, externalId: string, held: readonly Reserved[]): Proposal {
+export function suspend(
+  proposal: Proposal,
+  record: ContinuationRecord,
+  externalId: string,
+  deadline: number | null,
+  held: readonly Reserved[],
+): Proposal {
   const run = proposal.state.foreign?.runs.get(record.runId)
   if (run?.status !== 'running') throw conflict('run_not_running')
   if (findWait(proposal.state, record.continuationId)) throw conflict('id_taken')
@@ -30,6 +36,7 @@ export function suspend(proposal: Proposal, record: ContinuationRecord, external
         resume: record.resume && Payload.of(record.resume.toJSON()),
         grants: record.principalGrants && Payload.of(record.principalGrants.toJSON()),
         generation: held[0]?.generation ?? 0,
+        deadline,
       },
     },
     moved(run, 'waiting', record.pendingAction),
@@ -55,7 +62,7 @@ const ENDED: Partial<Record<Wait['status'], ConflictReason>> = {
   failed: 'already_resolved',
   claimed: 'already_claimed',
   cancelled: 'cancelled',
-  expired: 'cancelled',
+  expired: 'expired',
   abandoned: 'cancelled',
 }
 
@@ -121,7 +128,7 @@ export function claim(proposal: Proposal, meant: Meant, expectedRevision: number
   const { state } = proposal
   const wait = current(state, meant, expectedRevision)
   if (wait.status === 'pending') throw conflict('not_resolved')
-  if (wait.status !== 'completed' && wait.status !== 'failed') throw notPending(wait)
+  if (wait.status !== 'completed' && wait.status !== 'failed' && wait.status !== 'expired') throw notPending(wait)
   if (!wait.ready) throw conflict('not_armed')
   if (!isAwaited(state, wait)) throw conflict('run_not_waiting')
   return proposal.add({ type: 'continuation.claimed/1', data: next(wait) }, moved(ownRun(state, wait.runId), 'running'))

@@ -36,6 +36,22 @@ export function page({ after = null, limit = 100 }: { after?: string | null; lim
   return { after, limit }
 }
 
+/** The last instant that a time can name, in epoch milliseconds. */
+const LAST_INSTANT = 8.64e15
+
+/** Epoch milliseconds, or null for never. @throws ThreadlogError `invalid_argument` */
+export function instantOrNull(value: number | null | undefined, path: string): number | null {
+  if (value === undefined || value === null) return null
+  if (Number.isSafeInteger(value) && value >= 0 && value <= LAST_INSTANT) return value
+  throw invalidArgument(path, 'epoch milliseconds, or null')
+}
+
+/** Milliseconds above 0, or none. @throws ThreadlogError `invalid_argument` */
+export function durationOrNone(value: number | undefined, path: string): number | undefined {
+  if (value === undefined || (Number.isSafeInteger(value) && value > 0 && value <= LAST_INSTANT)) return value
+  throw invalidArgument(path, 'a whole number of milliseconds above 0')
+}
+
 /** Deepest nesting of a value that is only looked at; a stored one is as deep as every value of the log may be. */
 const MAX_DEPTH = 448
 

@@ -10,6 +10,7 @@ export type ConflictReason =
   | 'already_claimed'
   | 'already_armed'
   | 'cancelled'
+  | 'expired'
   | 'stale_revision'
   | 'not_resolved'
   | 'not_armed'
@@ -28,6 +29,7 @@ const HINTS: Record<ConflictReason, string> = {
   already_claimed: 'Its run has taken the outcome.',
   already_armed: 'It is ready; nothing is left to do.',
   cancelled: 'The wait was cancelled.',
+  expired: 'Its time was over before an outcome came.',
   stale_revision: 'Read the record again and decide on what it says now.',
   not_resolved: 'Claim it when its outcome is known.',
   not_armed: 'Arm it first.',

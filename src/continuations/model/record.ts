@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { frozen, type JsonValue } from '../../base/index.ts'
 import { checkArgument, externalIdSchema, nameSchema, schemaIdSchema } from '../names.ts'
-import { invalidArgument, jsonValue, nonBlank } from './arguments.ts'
+import { instantOrNull, invalidArgument, jsonValue, nonBlank } from './arguments.ts'
 import { ContinuationFailure } from './failure.ts'
 import { PrincipalGrantSnapshot } from './grants.ts'
 import { ResumeArtifact } from './resume.ts'
@@ -155,9 +155,12 @@ export class ContinuationRecord {
 export class ProviderPendingContinuation {
   readonly record: ContinuationRecord
   readonly externalId: string
+  /** Epoch milliseconds from which on it may expire; null: never. Not part of the original's form. */
+  readonly expiresAt: number | null
 
-  constructor(o: { record: ContinuationRecord; externalId: string }) {
+  constructor(o: { record: ContinuationRecord; externalId: string; expiresAt?: number | null }) {
     this.record = o.record
+    this.expiresAt = instantOrNull(o.expiresAt, 'expiresAt')
     this.externalId = checkArgument(externalIdSchema, o.externalId, 'externalId')
     Object.freeze(this)
   }

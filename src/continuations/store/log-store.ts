@@ -12,10 +12,11 @@ import {
   waitingSessions,
   waitPlace,
 } from '../../projections/index.ts'
+import { expireDue } from '../expire.ts'
 import { continuationRecord, pairOf, pendingPair } from '../foreign/views.ts'
 import { arm, cancel, claim, type Meant, resolve, suspend } from '../foreign/waits.ts'
 import { externalIdKey, HUMAN_PROVIDER } from '../ids.ts'
-import { invalidArgument, jsonValue, nonBlank, page } from '../model/arguments.ts'
+import { instantOrNull, invalidArgument, jsonValue, nonBlank, page } from '../model/arguments.ts'
 import { type AuditOperation, type AuditSink, auditContinuation } from '../model/audit.ts'
 import { ContinuationConflictError, ContinuationValidationError } from '../model/errors.ts'
 import { ContinuationFailure } from '../model/failure.ts'
@@ -61,19 +62,25 @@ export class LogContinuationStore extends LogRunStore implements ContinuationSto
     this.#onlyAwaited = o.onlyAwaited ?? false
   }
 
-  suspendContinuation(o: { record: ContinuationRecord; externalId: string; fresh?: boolean }): Promise<ContinuationRecord> {
+  suspendContinuation(o: {
+    record: ContinuationRecord
+    externalId: string
+    fresh?: boolean
+    expiresAt?: number | null
+  }): Promise<ContinuationRecord> {
     const { record, externalId, fresh = false } = o
+    const deadline = instantOrNull(o.expiresAt, 'expiresAt')
     const key = externalIdKey(record.provider, externalId)
     return this.#audited('suspended', async () => {
       if (record.status !== 'pending' || record.ready || record.revision !== 0) throw new ContinuationConflictError('not_new')
       const { scope } = record
       const stream = streamOf(scope)
-      await this.check(stream, (proposal) => suspend(proposal, record, externalId, []))
+      await this.check(stream, (proposal) => suspend(proposal, record, externalId, deadline, []))
       if (!fresh && (await this.#isKnown(record.continuationId))) throw new ContinuationConflictError('id_taken')
       const taken = ({ kind }: Unique) => new ContinuationConflictError(kind === 'external_id' ? 'external_id_taken' : 'id_taken')
       const whats = uniqueOf(record, key, fresh)
       const state = await this.reserving(whats, holderOf(scope, record.continuationId), taken, (held) =>
-        this.commit(stream, (proposal) => suspend(proposal, record, externalId, held)),
+        this.commit(stream, (proposal) => suspend(proposal, record, externalId, deadline, held)),
       )
       return this.#record(state, record.continuationId)
     })
@@ -140,6 +147,23 @@ export class LogContinuationStore extends LogRunStore implements ContinuationSto
     const at = page(o)
     await this.store.backend.events.barrier()
     return pendingOfProvider(this.store.backend.tables, { application, provider, ...at }).map(pendingPair)
+  }
+
+  /**
+   * Ends what is overdue now as failed with code `expired`, whose it may be: the log decides once. Runs go on with that as with any failure.
+   * @returns how many waits ended
+   */
+  async expire(applicationId: string): Promise<number> {
+    await this.store.backend.events.barrier()
+    let failed: unknown
+    const onError = (error: unknown) => (failed ??= error)
+    const expired = await expireDue(this.store, {
+      application: nonBlank(applicationId, 'applicationId'),
+      actor: this.actor,
+      onError,
+    })
+    if (failed !== undefined) throw failed
+    return expired
   }
 
   /** What the runs of foreign hosts wait for now, in the order their sessions were opened; `ageMs` since each suspended. */

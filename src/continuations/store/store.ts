@@ -38,8 +38,17 @@ export interface Resolution {
  * refuses by `ContinuationConflictError`, wrong arguments by `invalid_argument`.
  */
 export interface ContinuationStore {
-  /** A new wait: pending, not ready, revision 0; its run goes from running to waiting. `fresh`: the id is random, nobody else can have it. */
-  suspendContinuation(o: { record: ContinuationRecord; externalId: string; fresh?: boolean }): Promise<ContinuationRecord>
+  /**
+   * A new wait: pending, not ready, revision 0; its run goes from running to waiting.
+   * @param o.fresh the id is random, nobody else can have it
+   * @param o.expiresAt epoch milliseconds from which on it may end as failed with code `expired`; default never
+   */
+  suspendContinuation(o: {
+    record: ContinuationRecord
+    externalId: string
+    fresh?: boolean
+    expiresAt?: number | null
+  }): Promise<ContinuationRecord>
   getContinuation(o: { scope: RunScope | RunScopeFields; continuationId: string }): Promise<ContinuationRecord | null>
   getProviderContinuation(o: {
     scope: RunScope | RunScopeFields

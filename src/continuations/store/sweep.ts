@@ -22,6 +22,8 @@ export interface SweepOptions {
 
 /** What one sweep did, in numbers of waits; `left`: still waiting for an outcome, too young, changed by others meanwhile, or failed. */
 export interface Swept {
+  /** Whose time was over. They count again by what became of them then. */
+  expired: number
   armed: number
   ended: number
   dispatched: number
@@ -29,12 +31,13 @@ export interface Swept {
 }
 
 /**
- * Brings on what crashes left of a host's waits (continuation spec §3.3, §9.3): one that was never armed is armed if its run can go on, else it ends and
+ * Brings on what crashes left of a host's waits (continuation spec §3.3, §9.3): what is overdue has failed; one that was never armed is armed if its run can go on, else it ends and
  * its session is free; an outcome that nobody has claimed is dispatched. Any process may sweep, at its start and now and then: each change is decided
  * by the log, and one that another process made first is left to it.
  */
 export async function sweepContinuations(store: LogContinuationStore, o: SweepOptions): Promise<Swept> {
-  const swept: Swept = { armed: 0, ended: 0, dispatched: 0, left: 0 }
+  const expired = await store.expire(o.applicationId).catch((error: unknown) => ({ error }))
+  const swept: Swept = { expired: typeof expired === 'number' ? expired : 0, armed: 0, ended: 0, dispatched: 0, left: 0 }
   for await (const { wait, ageMs } of store.waiting(o.applicationId))
     try {
       swept[await one(store, wait, wait.record.ready || ageMs >= o.graceMs, o)]++
@@ -42,6 +45,8 @@ export async function sweepContinuations(store: LogContinuationStore, o: SweepOp
       swept.left++
       if (!isThreadlogError(error, 'continuation_conflict', 'checkpoint_conflict', 'not_found')) o.onError?.(error, wait)
     }
+  // What kept one wait from ending keeps no other from going on.
+  if (typeof expired !== 'number') throw expired.error
   return swept
 }
 
@@ -69,7 +74,11 @@ async function bring(
   const { scope, provider, continuationId, status, revision: expectedRevision } = wait.record
   const at = { scope, provider, continuationId, expectedRevision }
   if (await o.isResumable(wait))
-    return new ProviderPendingContinuation({ record: await store.armContinuation(at), externalId: wait.externalId })
+    return new ProviderPendingContinuation({
+      record: await store.armContinuation(at),
+      externalId: wait.externalId,
+      expiresAt: wait.expiresAt,
+    })
   if (status === 'pending') await store.cancelContinuation({ ...at, failure: o.lost })
   else await store.transitionRun({ scope, expectedStatus: 'waiting', status: 'failed' })
   return 'ended'

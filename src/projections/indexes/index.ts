@@ -10,7 +10,15 @@ export * from './edge-records.ts'
 export { findThread, listThreads, type ThreadFilter } from './queries.ts'
 export { requestsOut } from './requests-out.ts'
 export { Folds } from './steps.ts'
-export { dueWaits, requestedThreads, resolvedThreads, runningThreads, type SweepPage, waitingSessions } from './sweeps.ts'
+export {
+  type Due,
+  dueWaits,
+  requestedThreads,
+  resolvedThreads,
+  runningThreads,
+  type SweepPage,
+  waitingSessions,
+} from './sweeps.ts'
 export type { ThreadRow } from './thread-row.ts'
 export { threadsIndex } from './threads-index.ts'
 export {

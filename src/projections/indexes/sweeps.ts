@@ -49,8 +49,16 @@ SELECT * FROM threads WHERE kind = 'foreign' AND status IN ('waiting', 'resolved
 export const waitingSessions = (sql: Sql, application: string, page: SweepPage): ThreadRow[] =>
   sql.all<ThreadRow>(FOREIGN, application, page.after ?? 0, page.limit)
 
-const DUE = `
-SELECT * FROM waits WHERE status = 'pending' AND deadline IS NOT NULL AND deadline <= ? ORDER BY deadline, id LIMIT ?`
+/** Where a page of {@link dueWaits} ended. */
+export interface Due {
+  readonly deadline: number
+  readonly id: number
+}
 
-/** Pending waits whose deadline is at or before `now` (epoch milliseconds), longest overdue first. */
-export const dueWaits = (sql: Sql, now: number, limit: number): WaitRow[] => sql.all<WaitRow>(DUE, now, limit)
+const DUE = `
+SELECT * FROM waits WHERE application = ? AND status = 'pending' AND deadline IS NOT NULL AND deadline <= ? AND (deadline, id) > (?, ?)
+ORDER BY deadline, id LIMIT ?`
+
+/** Pending waits whose deadline is at or before `now` (epoch milliseconds), longest overdue first, behind `after`. */
+export const dueWaits = (sql: Sql, o: { application: string; now: number; limit: number; after?: Due | undefined }): WaitRow[] =>
+  sql.all<WaitRow>(DUE, o.application, o.now, o.after?.deadline ?? -1, o.after?.id ?? 0, o.limit)

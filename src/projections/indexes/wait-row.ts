@@ -78,15 +78,15 @@ CREATE INDEX IF NOT EXISTS waits_external ON waits(application, provider, extern
 CREATE INDEX IF NOT EXISTS waits_pending ON waits(application, provider, kind, created_at) WHERE status = 'pending';
 CREATE INDEX IF NOT EXISTS waits_provider ON waits(application, provider, continuation_id) WHERE status = 'pending';
 CREATE INDEX IF NOT EXISTS waits_thread ON waits(stream);
-CREATE INDEX IF NOT EXISTS waits_due ON waits(deadline, id) WHERE status = 'pending' AND deadline IS NOT NULL;
+CREATE INDEX IF NOT EXISTS waits_due ON waits(application, deadline, id) WHERE status = 'pending' AND deadline IS NOT NULL;
 `
 
 const created = [
   ...(['continuation_id', 'stream', 'application', 'user', 'thread', 'provider', 'capability', 'schema_id'] as const),
   ...(['external_id', 'external_id_key', 'kind', 'tool_name', 'call_id', 'run_id', 'invocation_id'] as const),
-  ...(['proposal_digest', 'deadline', 'resume', 'grants', 'created_at'] as const),
+  ...(['proposal_digest', 'resume', 'grants', 'created_at'] as const),
 ]
-const moving = ['status', 'ready', 'revision', 'result_id', 'digest', 'updated_at'] as const
+const moving = ['status', 'ready', 'revision', 'deadline', 'result_id', 'digest', 'updated_at'] as const
 const columns = [...created, ...moving]
 
 /** Moves on a wait that is there: most often the only columns to write. The last three parameters are its id, its thread and its revision. */
@@ -109,6 +109,7 @@ const waitMoving = (wait: Wait): Pick<WaitRow, (typeof moving)[number]> => ({
   status: wait.status,
   ready: wait.ready ? 1 : 0,
   revision: wait.revision,
+  deadline: wait.deadline,
   result_id: wait.outcome?.resultId ?? null,
   digest: wait.outcome?.digest ?? null,
   updated_at: wait.updatedAt,
@@ -134,7 +135,6 @@ export function waitRow(identity: ThreadIdentity, wait: Wait): Omit<WaitRow, 'id
     run_id: wait.runId,
     invocation_id: wait.invocationId,
     proposal_digest: wait.item.proposal_digest,
-    deadline: wait.item.deadline,
     resume: wait.resume && canonicalJson(wait.resume.value),
     grants: wait.grants && canonicalJson(wait.grants.value),
     created_at: wait.createdAt,

@@ -14,12 +14,15 @@ export interface Rig extends AsyncDisposable {
   asks(thread: string): Promise<string>
 }
 
-export async function rig(place: KafkaPlace, options: Partial<KafkaLogOptions> & { serve?: boolean } = {}): Promise<Rig> {
+export async function rig(
+  place: KafkaPlace,
+  options: Partial<KafkaLogOptions> & { serve?: boolean; deadlines?: Record<string, number> } = {},
+): Promise<Rig> {
   const ledger = join(place.folder, 'ledger.jsonl')
   const problems: string[] = []
-  const { serve = true, ...log } = options
+  const { serve = true, deadlines = {}, ...log } = options
   const backend = await place.open(log)
-  const threads = await openThreadlog({ log: backend, application: 'shop', agents: [workerAgent({ ledger })] })
+  const threads = await openThreadlog({ log: backend, application: 'shop', agents: [workerAgent({ ledger, deadlines })] })
   if (serve) await threads.serve({ sweepMs: 100, onProblem: ({ where, code }) => problems.push(`${where} ${code}`) })
   const close = async () => {
     await threads.close()

@@ -95,11 +95,17 @@ describe('dueWaits', () => {
     const deadlines = [300, 100, undefined, 200]
     const waits = calls.map((call, i) => ({ call, wait: `w-${call}`, deadline: deadlines[i] }))
     await using log = await logOf(new ThreadScript('one_1').open().run({ calls }).suspend(waits).answer('w-d'))
-    const due = (now: number, limit = 10) => dueWaits(log.backend.tables, now, limit).map((row) => row.continuation_id)
+    const due = (now: number, limit = 10) =>
+      dueWaits(log.backend.tables, { application: 'app', now, limit }).map((row) => row.continuation_id)
     expect(due(99)).toEqual([])
     expect(due(100)).toEqual(['w-b'])
     expect(due(1000)).toEqual(['w-b', 'w-a'])
     expect(due(1000, 1)).toEqual(['w-b'])
+    const [first] = dueWaits(log.backend.tables, { application: 'app', now: 1000, limit: 1 })
+    const after = { deadline: first!.deadline!, id: first!.id }
+    const rest = dueWaits(log.backend.tables, { application: 'app', now: 1000, limit: 10, after })
+    expect(rest.map((row) => row.continuation_id)).toEqual(['w-a'])
+    expect(dueWaits(log.backend.tables, { application: 'another', now: 1000, limit: 10 })).toEqual([])
   })
 })
 
@@ -108,7 +114,7 @@ describe('the plans', () => {
     ['threads_requested', (sql: Sql) => requestedThreads(sql, ['alpha'], { limit: 10 })],
     ['threads_resolved', (sql: Sql) => resolvedThreads(sql, [['alpha', '1']], { limit: 10 })],
     ['threads_running', (sql: Sql) => runningThreads(sql, { limit: 10 })],
-    ['waits_due', (sql: Sql) => dueWaits(sql, 0, 10)],
+    ['waits_due', (sql: Sql) => dueWaits(sql, { application: 'app', now: 0, limit: 10, after: { deadline: 0, id: 1 } })],
     ['waits_pending', (sql: Sql) => listWaits(sql)],
     ['waits_pending', (sql: Sql) => listWaits(sql, { application: 'app', after: { created_at: 1, id: 1 } })],
     ['waits_pending', (sql: Sql) => listWaits(sql, { application: 'app', provider: 'payouts', createdBefore: 9 })],

@@ -1,3 +1,4 @@
+import { isAnyOverdue } from '../../../src/continuations/index.ts'
 import type { Agent, RunRecordOptions } from '../../../src/harness/index.ts'
 import { threadStatus } from '../../../src/projections/index.ts'
 import { type Saying, sayAgain, submission } from './answers.ts'
@@ -44,11 +45,12 @@ function ofThread(world: World, pick: Pick): Action[] {
   const open = [...waits.values()].filter((wait) => wait.status === 'pending')
   const known = [...waits.values(), ...[...closedWaits].map(([, wait]) => wait)]
   const silent = world.processes.some(({ view }) => view.held)
-  const actions: Action[] = [[silent ? 8 : 2, () => passTime(world, pick)]]
+  const actions: Action[] = [[silent || open.length > 0 ? 8 : 2, () => passTime(world, pick)]]
   if (requested.length < 3) actions.push([idle ? 30 : 2, () => ask(world, pick)])
   if (!idle) actions.push([1, () => cancel(world, pick)])
   if (open.length > 0) actions.push([24, () => submit(world, submission(world, one(open, pick), pick), pick)])
-  if (known.length > 0) actions.push([2, () => submit(world, submission(world, one(known, pick), pick), pick)])
+  const tooLate = known.some((wait) => wait.status === 'expired')
+  if (known.length > 0) actions.push([tooLate ? 8 : 2, () => submit(world, submission(world, one(known, pick), pick), pick)])
   if (world.submitted.length > 0) actions.push([4, () => submit(world, sayAgain(world, one(world.submitted, pick), pick), pick)])
   return actions
 }
@@ -104,6 +106,8 @@ function ofProcess(world: World, p: Process, place: number, pick: Pick): Action[
   const free = state.run?.status !== 'running' && state.requested.length === 0
   may(!job, isDue(world) ? 14 : 1, 'looks at the thread', () => world.look(p))
   if (!job && free && owner.kind === 'library') actions.push([state.run ? 1 : 10, () => runHere(world, p, pick)])
+  const overdue = isAnyOverdue(state, world.clock.now())
+  may(overdue, 12, 'finds that time is over', () => world.expire(p))
   if (gates.length > 0) actions.push([36, () => settle(one(gates, pick), pick, note)])
   if (view.held)
     actions.push(

@@ -11,7 +11,14 @@ export interface Stage {
 const input = z.object({ n: z.int() })
 const local = (name: string, more: { needsApproval?: boolean; sequential?: boolean; recovery?: 'retryable' } = {}) =>
   defineTool({ name, description: name, input, ...more, execute: (_, context) => (context.deps as Stage).perform(name, context) })
-const far = externalTool({ name: 'far', description: 'far', input, provider: 'outside', result: z.object({ ok: z.boolean() }) })
+const far = externalTool({
+  name: 'far',
+  description: 'far',
+  input,
+  provider: 'outside',
+  result: z.object({ ok: z.boolean() }),
+  deadlineMs: 5_000,
+})
 
 const everything = [
   local('plain'),
@@ -32,7 +39,7 @@ const silent: LanguageModelV4 = {
 }
 
 const revision = (name: string, tools: Parameters<typeof defineAgent>[0]['tools'], system?: string, questions = true): Agent =>
-  defineAgent({ name: 'agent', revision: name, model: silent, tools, system, questions })
+  defineAgent({ name: 'agent', revision: name, model: silent, tools, system, questions, deadlines: { human: 9_000 } })
 
 /** The agent as it changes over time: all tools, some gone, another identity of the same name, others guarded, none. */
 export const REVISIONS: readonly Agent[] = [

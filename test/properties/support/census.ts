@@ -1,3 +1,4 @@
+import { findWait } from '../../../src/projections/index.ts'
 import type { Story } from './story.ts'
 
 /** What must have happened somewhere for the laws to mean anything. */
@@ -18,16 +19,20 @@ const WANTED = [
   'continuation.failed',
   'continuation.cancelled',
   'continuation.abandoned',
+  'continuation.expired',
+  'expired beside an answer',
   ...['returned', 'failed', 'denied', 'retried'].map((settlement) => `settled ${settlement}`),
   ...['interrupted', 'not-started', 'threw', 'tool-gone', 'unanswered'].map((reason) => `settled unknown ${reason}`),
-  ...['accepted', 'duplicate', 'conflict', 'cancelled', 'abandoned', 'invalid', 'proposal-changed'].map((v) => `verdict ${v}`),
+  ...['accepted', 'duplicate', 'conflict', 'cancelled', 'abandoned', 'expired', 'invalid', 'proposal-changed'].map(
+    (v) => `verdict ${v}`,
+  ),
 ]
 
 /** How often what happened in all worlds. */
 export class Census {
   readonly #counts = new Map<string, number>()
 
-  count({ world, events }: Story, steps: number): void {
+  count({ world, events, end }: Story, steps: number): void {
     const { executions, killed, torn, log, submitted } = world
     this.#add('steps', steps)
     this.#add('events', events.length)
@@ -48,6 +53,8 @@ export class Census {
       if (event.type === 'tool.settled/1')
         this.#add(`settled ${[event.data.settlement, event.data.reason ?? []].flat().join(' ')}`)
       if (event.type === 'run.started/1') this.#add(`started by ${event.data.trigger.kind}`)
+      if (event.type === 'run.started/1' && isMixed(event.data.trigger.continuation_ids, end))
+        this.#add('expired beside an answer')
       if (event.type === 'run.failed/1') this.#add(`failed ${event.data.failure.code}`)
     }
   }
@@ -69,3 +76,9 @@ export class Census {
 }
 
 const dispatches = (events: Story['events']): number => events.filter(({ type }) => type === 'tool.dispatched/1').length
+
+/** A batch of which one wait was answered, and another not in time. */
+function isMixed(ids: readonly string[], end: Story['end']): boolean {
+  const statuses = new Set(ids.map((id) => findWait(end, id)?.status))
+  return statuses.has('expired') && statuses.has('claimed')
+}

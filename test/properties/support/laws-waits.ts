@@ -39,6 +39,31 @@ export const claimsBeginARun: Law = function* ({ commits }) {
   }
 }
 
+export const timeIsOverOnce: Law = function* ({ events, at, end, world }) {
+  for (const event of events) {
+    if (event.type !== 'continuation.expired/1') continue
+    const id = event.data.continuation_id
+    const before = findWait(at(event.version - 1), id)
+    if (before?.outcome) yield `${id} has expired at version ${event.version}, and was answered before`
+    if (before?.deadline == null || before.deadline > event.time) yield `${id} has expired before its time`
+    if (findWait(end, id)?.outcome) yield `${id} has expired, and was answered all the same`
+  }
+  for (const [i, { verdicts, waitId }] of world.submitted.entries())
+    if (verdicts.includes('expired') && findWait(end, waitId)?.status !== 'expired')
+      yield `result #${i} was too late for what has not expired`
+}
+
+/** What the model reads of a call whose wait has expired, unless nobody waits for it any more. */
+export const expiryIsRead: Law = function* ({ events, at }) {
+  for (const event of events) {
+    if (event.type !== 'tool.settled/1' || !event.run_id) continue
+    const waitId = at(event.version - 1).batch?.calls.get(event.data.call_id)?.waitId
+    const expired = waitId !== undefined && findWait(at(event.version - 1), waitId)?.status === 'expired'
+    if (expired && event.data.settlement !== 'failed')
+      yield `${event.data.call_id} is ${event.data.settlement}, and its wait has expired`
+  }
+}
+
 export const waitsAreArmedAndClosed: Law = function* ({ commits }) {
   for (const { after } of commits) {
     for (const wait of after.waits.values()) {

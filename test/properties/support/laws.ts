@@ -18,6 +18,8 @@ export const LAWS: Readonly<Record<string, Law>> = {
   'an approval counts for the attempt that claimed it': effects.approvalsCountForTheirAttempt,
   'each result has one final verdict, equal on redelivery': waits.verdictsAreFinal,
   'a wait that exists is unknown to nobody who asked the barrier': waits.onlyTheBarrierSaysUnknown,
+  'a wait expires once, in its time, and not when it was answered before': waits.timeIsOverOnce,
+  'a call whose wait has expired has failed': waits.expiryIsRead,
   'a claim stands in one commit with the run that goes on': waits.claimsBeginARun,
   'no wait is unarmed, none outlives its invocation': waits.waitsAreArmedAndClosed,
   'every run that was asked for ends once the world is quiet, and who waits for it is told': waits.everyRunEnds,

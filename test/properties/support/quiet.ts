@@ -21,6 +21,7 @@ export async function comeToRest(world: World): Promise<void> {
     await flush()
     await answerAll(world)
     for (const p of world.processes) {
+      await world.expire(p)
       world.look(p)
       await flush()
     }

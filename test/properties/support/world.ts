@@ -1,5 +1,6 @@
 import type { LanguageModelV4Prompt } from '@ai-sdk/provider'
 import {
+  expireThread,
   type Submission,
   type SubmitContext,
   settleResult,
@@ -197,6 +198,11 @@ export class World implements Surroundings {
 
   async cancel(p: Process): Promise<void> {
     await this.#detached(p, 'cancels', () => cancelThread(p.store, this.stream, 'no longer wanted', p.ids.token()))
+  }
+
+  /** Ends what is overdue, as an engine's watch over deadlines does. */
+  async expire(p: Process): Promise<void> {
+    await this.#detached(p, 'watches deadlines', () => expireThread(p.store, this.stream))
   }
 
   /** Submits a result. Its verdict comes when the process gets to it, or never if it is killed before. */

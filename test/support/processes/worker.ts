@@ -26,10 +26,17 @@ export interface WorkerOptions {
   /** The tool `stall` never comes back, `die` kills its process, `gate` waits, and a step `hang` never ends. Otherwise all are like any other. */
   stalls?: boolean
   revision?: string
+  /** Milliseconds that waits of a provider last. */
+  deadlines?: Readonly<Record<string, number>>
 }
 
 /** An agent whose model does what its input says, with one tool of each kind. Effects go into the ledger. */
-export function workerAgent({ ledger, stalls = false, revision = '1' }: WorkerOptions): Agent & { model: ScriptedModel } {
+export function workerAgent({
+  ledger,
+  stalls = false,
+  revision = '1',
+  deadlines = {},
+}: WorkerOptions): Agent & { model: ScriptedModel } {
   const input = z.object({ what: z.string().default('') })
   const done = (name: string, { callId, idempotencyKey }: ToolContext) =>
     effect(ledger, { tool: name, call: callId, key: idempotencyKey })
@@ -125,7 +132,7 @@ export function workerAgent({ ledger, stalls = false, revision = '1' }: WorkerOp
     ],
   ]
   const model = scriptedModel((prompt) => respond(prompt, stalls))
-  return { ...defineAgent({ name: 'worker', revision, system: 'You work.', questions: true, tools, model }), model }
+  return { ...defineAgent({ name: 'worker', revision, system: 'You work.', questions: true, tools, model, deadlines }), model }
 }
 
 function respond(prompt: Parameters<typeof turnOf>[0], stalls: boolean): ScriptEntry {

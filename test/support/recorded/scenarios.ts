@@ -209,15 +209,19 @@ const quarantine: Scenario = async (stage) => {
   await threads.run(agentOf([says('Better.')], []), { thread, input: 'And now?' })
 }
 
-/** A wait that ran out of time; nobody has gone on with the run. */
+/** Of two waits one is answered and the other runs out of time; the model is told of both. */
 const expiry: Scenario = async (stage) => {
   const threads = await stage.process()
-  const agent = agentOf([calls(['c1', 'far', { n: 1 }], ['c2', 'far', { n: 2 }])], [far])
+  const soon = externalTool({
+    ...{ name: 'soon', description: 'Somebody else does it, soon', provider: 'outside', input, deadlineMs: 60_000 },
+  })
+  const made = calls(['c1', 'soon', { n: 1 }], ['c2', 'far', { n: 2 }])
+  const agent = agentOf([made, says('One came too late.')], [soon, far])
   const { waits } = await threads.run(agent, { thread: stage.thread, input: 'Ask.' })
+  await stage.later()
+  await threads.submit({ provider: 'outside', continuation_id: waits[1]?.id ?? '', result: { ok: true } }, { commandId: 'k1' })
   await stage.later(3_600_000)
-  const failure = { code: 'deadline_exceeded', retryable: false }
-  const data = { continuation_id: waits[0]?.id ?? '', revision: 2, failure }
-  await stage.append(threads, { type: 'continuation.expired/1', data })
+  await threads.run(agent, { thread: stage.thread })
 }
 
 /** A state from elsewhere, with capabilities and a call nobody has answered. */
