@@ -1,6 +1,6 @@
 import { isThreadlogError, type JsonValue, systemClock, systemIds } from '../base/index.ts'
 import { durationOrNone, instantOrNull, invalidArgument, jsonValue, nonBlank, page } from './model/arguments.ts'
-import { ContinuationConflictError, ContinuationValidationError } from './model/errors.ts'
+import { ContinuationConflictError, ContinuationError, ContinuationValidationError } from './model/errors.ts'
 import { ContinuationFailure } from './model/failure.ts'
 import type { PrincipalGrantSnapshot } from './model/grants.ts'
 import { ContinuationRecord, type ProviderPendingContinuation } from './model/record.ts'
@@ -128,6 +128,25 @@ export class ContinuationProvider {
     const externalId = checkArgument(externalIdSchema, o.externalId, 'externalId')
     const { schemaId } = o
     return this.#store.resolveContinuation({ scope: this.#scope(o), provider: this.name, externalId, schemaId, failure })
+  }
+
+  /**
+   * A sign of life of a long job: its wait has its time again from now on. Send it as often as is convenient; what wins less than a tenth of that time is
+   * not written down. In all a wait lasts no longer than 100 times what it was given at first.
+   * @param o.ms milliseconds from now, if less than the wait was given will do
+   * @returns epoch milliseconds from which on the wait may expire; null: it has no deadline
+   * @throws ContinuationConflictError the wait is over, or there is none; the job may stop · ContinuationError `heartbeat_unsupported`
+   */
+  async heartbeat(o: { externalId: string; ms?: number }): Promise<{ expiresAt: number | null }> {
+    const externalId = checkArgument(externalIdSchema, o.externalId, 'externalId')
+    const ms = durationOrNone(o.ms, 'ms')
+    const { applicationId, name: provider } = this
+    if (!this.#store.extendContinuation)
+      throw new ContinuationError('heartbeat_unsupported', {
+        disposition: 'reject',
+        message: 'The store of these continuations has no deadlines that move.',
+      })
+    return this.#store.extendContinuation({ applicationId, provider, externalId, ms })
   }
 
   /** Takes the outcome of a resolved, armed wait; its run goes on. One claim succeeds. @throws ContinuationConflictError */

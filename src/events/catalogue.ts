@@ -176,6 +176,8 @@ const shapes = {
     deadline: optional(instant),
   },
   'continuation.armed/1': { continuation_id: text, revision: count },
+  /** A heartbeat of its job moved the deadline. The wait is what it was, so its revision stays. */
+  'continuation.extended/1': { continuation_id: text, deadline: instant },
   'continuation.completed/1': { ...outcome, value: json },
   'continuation.failed/1': { ...outcome, failure },
   'continuation.claimed/1': { continuation_id: text, revision: count },

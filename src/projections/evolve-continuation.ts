@@ -1,7 +1,7 @@
 import type { EventType, LogEvent, WaitFailure } from '../events/index.ts'
 import type { ThreadState, Wait } from './state.ts'
 import { unfoldable } from './unfoldable.ts'
-import { changedWait, pendingWait, type WaitEvent } from './waits.ts'
+import { changedWait, extendedWait, pendingWait, type WaitEvent } from './waits.ts'
 
 type Of<T extends EventType> = LogEvent<T>
 
@@ -12,6 +12,8 @@ export function evolveContinuation(state: ThreadState, event: LogEvent): ThreadS
       return suspended(state, event)
     case 'continuation.armed/1':
       return update(state, event, ['pending', 'completed', 'failed'], () => ({ ready: true }))
+    case 'continuation.extended/1':
+      return extendedWait(state, event)
     case 'continuation.completed/1': {
       const { result_id: resultId, digest, source, value } = event.data
       return update(state, event, ['pending'], () => ({

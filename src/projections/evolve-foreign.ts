@@ -2,7 +2,7 @@ import { Payload } from '../base/index.ts'
 import { type EventType, type LogEvent, ZERO_HASH } from '../events/index.ts'
 import type { ForeignRun, ForeignSession, ThreadState, Wait } from './state.ts'
 import { known, unfoldable } from './unfoldable.ts'
-import { changedWait, pendingWait, type WaitEvent } from './waits.ts'
+import { changedWait, extendedWait, pendingWait, type WaitEvent } from './waits.ts'
 
 type Of<T extends EventType> = LogEvent<T>
 
@@ -21,6 +21,8 @@ export function evolveForeign(state: ThreadState, event: LogEvent): ThreadState 
       return suspended(state, event)
     case 'continuation.armed/1':
       return wait(state, event, ['pending', 'completed', 'failed', 'cancelled', 'expired'], () => ({ ready: true }))
+    case 'continuation.extended/1':
+      return extendedWait(state, event)
     case 'continuation.completed/1': {
       const { result_id: resultId, digest, source, value } = event.data
       const outcome = { resultId, digest, source, value, failure: null }

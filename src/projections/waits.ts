@@ -34,6 +34,15 @@ export function pendingWait(
   }
 }
 
+/** The wait after a heartbeat of its job. */
+export function extendedWait(state: ThreadState, event: LogEvent<'continuation.extended/1'>): ThreadState {
+  const wait = state.waits.get(event.data.continuation_id)
+  if (wait?.status !== 'pending' || wait.deadline === null || event.data.deadline < wait.deadline)
+    throw unfoldable(event, 'the wait is not pending, or would have less time.')
+  const extended = { ...wait, deadline: event.data.deadline, updatedAt: event.time }
+  return { ...state, waits: new Map(state.waits).set(wait.id, extended) }
+}
+
 /** The wait after an event that moves it on by one revision. */
 export function changedWait(
   state: ThreadState,

@@ -81,6 +81,8 @@ export function outcomeOf(event: LogEvent): string {
       return 'cancelled'
     case 'continuation.suspended/1':
       return 'pending'
+    case 'continuation.extended/1':
+      return 'extended'
     case 'continuation.expired/1':
       return 'expired'
     case 'continuation.abandoned/1':

@@ -67,7 +67,7 @@ const ENDED: Partial<Record<Wait['status'], ConflictReason>> = {
 }
 
 /** Why a wait is not pending any more; tells its caller whether the outcome is the one it brought. */
-function notPending(wait: Wait, digest?: string): ContinuationConflictError {
+export function notPending(wait: Wait, digest?: string): ContinuationConflictError {
   const reason = ENDED[wait.status] ?? 'unknown'
   const stands = wait.outcome?.digest
   return new ContinuationConflictError(

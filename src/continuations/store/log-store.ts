@@ -13,10 +13,11 @@ import {
   waitPlace,
 } from '../../projections/index.ts'
 import { expireDue } from '../expire.ts'
+import { extend } from '../extend.ts'
 import { continuationRecord, pairOf, pendingPair } from '../foreign/views.ts'
-import { arm, cancel, claim, type Meant, resolve, suspend } from '../foreign/waits.ts'
+import { arm, cancel, claim, type Meant, notPending, resolve, suspend } from '../foreign/waits.ts'
 import { externalIdKey, HUMAN_PROVIDER } from '../ids.ts'
-import { instantOrNull, invalidArgument, jsonValue, nonBlank, page } from '../model/arguments.ts'
+import { durationOrNone, instantOrNull, invalidArgument, jsonValue, nonBlank, page } from '../model/arguments.ts'
 import { type AuditOperation, type AuditSink, auditContinuation } from '../model/audit.ts'
 import { ContinuationConflictError, ContinuationValidationError } from '../model/errors.ts'
 import { ContinuationFailure } from '../model/failure.ts'
@@ -181,6 +182,24 @@ export class LogContinuationStore extends LogRunStore implements ContinuationSto
       size = page.length
       after = page.at(-1)?.id ?? after
     }
+  }
+
+  async extendContinuation(o: {
+    applicationId: string
+    provider: string
+    externalId: string
+    ms?: number | undefined
+  }): Promise<{ expiresAt: number | null }> {
+    const ms = durationOrNone(o.ms, 'ms')
+    const { scope, continuationId, provider } = (await this.getContinuationByExternalId(o))?.record ?? {}
+    if (!scope || continuationId === undefined || provider === HUMAN_PROVIDER) throw new ContinuationConflictError('unknown')
+    const state = await this.commit(streamOf(scope), (proposal) => {
+      const wait = findWait(proposal.state, continuationId)
+      if (!wait) throw new ContinuationConflictError('unknown')
+      if (wait.status !== 'pending') throw notPending(wait)
+      return extend(proposal, wait, ms)
+    })
+    return { expiresAt: findWait(state, continuationId)?.deadline ?? null }
   }
 
   async resolveContinuation(o: Resolution): Promise<ContinuationRecord> {

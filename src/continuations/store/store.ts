@@ -65,6 +65,16 @@ export interface ContinuationStore {
   /** Completes, or fails with `failure`; `ready` stays as it is. */
   resolveContinuation(o: Resolution): Promise<ContinuationRecord>
   claimContinuation(o: WaitAt): Promise<ContinuationRecord>
+  /**
+   * Heartbeat of the job behind a pending wait, in any run: it has its time again from now on, or `ms`, if that is less. A store without this has no
+   * deadlines that move.
+   */
+  extendContinuation?(o: {
+    applicationId: string
+    provider: string
+    externalId: string
+    ms?: number | undefined
+  }): Promise<{ expiresAt: number | null }>
   armContinuation(o: WaitAt): Promise<ContinuationRecord>
   cancelContinuation(o: WaitAt & { failure: ContinuationFailure }): Promise<ContinuationRecord>
 }

@@ -49,6 +49,16 @@ function ofThread(world: World, pick: Pick): Action[] {
   if (requested.length < 3) actions.push([idle ? 30 : 2, () => ask(world, pick)])
   if (!idle) actions.push([1, () => cancel(world, pick)])
   if (open.length > 0) actions.push([24, () => submit(world, submission(world, one(open, pick), pick), pick)])
+  if (open.length > 0)
+    actions.push([
+      3,
+      () => {
+        const p = one(world.processes, pick)
+        const { id } = one(open, pick)
+        world.note(`${p.name} hears a heartbeat for ${id}`)
+        return world.beat(p, id)
+      },
+    ])
   const tooLate = known.some((wait) => wait.status === 'expired')
   if (known.length > 0) actions.push([tooLate ? 8 : 2, () => submit(world, submission(world, one(known, pick), pick), pick)])
   if (world.submitted.length > 0) actions.push([4, () => submit(world, sayAgain(world, one(world.submitted, pick), pick), pick)])

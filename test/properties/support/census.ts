@@ -20,6 +20,7 @@ const WANTED = [
   'continuation.cancelled',
   'continuation.abandoned',
   'continuation.expired',
+  'continuation.extended',
   'expired beside an answer',
   ...['returned', 'failed', 'denied', 'retried'].map((settlement) => `settled ${settlement}`),
   ...['interrupted', 'not-started', 'threw', 'tool-gone', 'unanswered'].map((reason) => `settled unknown ${reason}`),

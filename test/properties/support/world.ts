@@ -1,4 +1,5 @@
 import type { LanguageModelV4Prompt } from '@ai-sdk/provider'
+import { extend } from '../../../src/continuations/extend.ts'
 import {
   expireThread,
   type Submission,
@@ -16,6 +17,7 @@ import {
   type Decision,
   emptyFold,
   type Folded,
+  findWait,
   foldRecord,
   Proposal,
   type ThreadState,
@@ -203,6 +205,17 @@ export class World implements Surroundings {
   /** Ends what is overdue, as an engine's watch over deadlines does. */
   async expire(p: Process): Promise<void> {
     await this.#detached(p, 'watches deadlines', () => expireThread(p.store, this.stream))
+  }
+
+  /** A sign of life of the job behind a wait. */
+  async beat(p: Process, waitId: string): Promise<void> {
+    await this.#detached(p, 'hears a heartbeat', () =>
+      p.store.commit(this.stream, (state) => {
+        const wait = findWait(state, waitId)
+        const context = { stream: this.stream, now: this.clock.now(), actor: ACTOR, runId: null, attempt: null }
+        return wait?.status === 'pending' ? extend(Proposal.on(state, context), wait) : undefined
+      }),
+    )
   }
 
   /** Submits a result. Its verdict comes when the process gets to it, or never if it is killed before. */

@@ -253,7 +253,10 @@ const foreign: Scenario = async (stage) => {
   const { continuationId } = await jobs.arm(done)
   await jobs.complete({ ...own, externalId: 'job-1', schemaId: 'job/v1', result: { ok: true }, validate: (value) => value })
   await jobs.claim({ ...own, continuationId, expectedRevision: 2 })
-  const failing = await jobs.suspend({ ...own, ...wait, externalId: 'job-2' })
+  const now = stage.now()
+  const failing = await jobs.suspend({ ...own, ...wait, externalId: 'job-2', expiresAt: now + 60_000 })
+  await stage.later(30_000)
+  await jobs.heartbeat({ externalId: 'job-2' })
   await jobs.cancel({ record: failing, failure: new ContinuationFailure({ code: 'user_cancelled' }) })
   await store.deleteRun(scope)
   const data = { reservation: stage.stream, generation: 1 }

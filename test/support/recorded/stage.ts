@@ -53,6 +53,8 @@ export class Stage {
   /** Time passes between the acts of a story. */
   later = (ms = 1000): Promise<void> => this.#clock.sleep(ms)
 
+  now = (): number => this.#clock.now()
+
   /** Appends events past every decider. */
   async append(threads: Threadlog, ...drafts: EventDraft[]): Promise<void> {
     const actor = { kind: 'operator', id: 'recorder', source: 'record-log' }
