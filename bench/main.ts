@@ -1,11 +1,12 @@
 // The benchmarks of threadlog; what they measure is told in BENCHMARKS.md.
-//   npm run bench -- [append|cycle|resume|fold|recovery|length|latency|peers ...] [--help]
+//   npm run bench -- [append|cycle|resume|fold|recovery|length|listing|latency|peers ...] [--help]
 import { mkdirSync } from 'node:fs'
 import { measureCycle } from './cycle.ts'
 import { measureFloor } from './floor.ts'
 import { measureFold } from './fold.ts'
 import { measureKafkaFloor, measureLatency } from './kafka/measure.ts'
 import { measureLength } from './length.ts'
+import { measureListing } from './listing.ts'
 import { Logs } from './logs.ts'
 import { type Bench, HELP, type Options, parseOptions } from './options.ts'
 import { measureRestate } from './peers.ts'
@@ -61,6 +62,10 @@ async function measure(bench: Bench, round: number): Promise<void> {
   if (bench === 'fold') return add(bench, round, options.events, null, await measureFold(logs, options.events))
   if (bench === 'length') {
     for (const events of options.lengths) add(bench, round, 1, 1, await measureLength(logs, events))
+    return
+  }
+  if (bench === 'listing') {
+    for (const waits of options.listed) add(bench, round, waits, 1, await measureListing(logs, waits))
     return
   }
   if (bench === 'recovery') {

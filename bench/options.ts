@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 
-export const BENCHES = ['append', 'cycle', 'resume', 'fold', 'recovery', 'length', 'latency', 'peers'] as const
+export const BENCHES = ['append', 'cycle', 'resume', 'fold', 'recovery', 'length', 'listing', 'latency', 'peers'] as const
 export type Bench = (typeof BENCHES)[number]
 
 export interface Options {
@@ -19,6 +19,8 @@ export interface Options {
   events: number
   /** Waiting threads of `recovery`. */
   waits: number[]
+  /** Open waits of `listing`. */
+  listed: number[]
   /** Events in the thread of `length`. */
   lengths: number[]
   /** Milliseconds of `latency`. */
@@ -27,7 +29,7 @@ export interface Options {
 
 export const HELP = `npm run bench -- [bench ...] [options]
 
-benches   append cycle resume fold recovery length (all of these unless named); peers; latency, on Kafka only
+benches   append cycle resume fold recovery length listing (all of these unless named); peers; latency, on Kafka only
 --in-flight 1,16,64     results or rows on their way at a time
 --threads N             threads of append, cycle, resume, peers (4,000; 1,000 at 1 in flight)
 --rounds R              do everything R times, benches in turn; adds a line of medians (1)
@@ -36,6 +38,7 @@ benches   append cycle resume fold recovery length (all of these unless named); 
                         on a broker that is started for the run, with Java and the jars of scripts/kafka/broker.sh
 --events N              events of fold (200,000)
 --waits 1000,10000      waiting threads of recovery
+--listed 100000         open waits of listing
 --lengths 100,10000,100000   events in the thread of length
 --delays 1,50,250       milliseconds by which the broker's answers come late in latency
 --profile FOLDER        also writes CPU profiles of the engine under resume
@@ -54,6 +57,7 @@ export function parseOptions(args: readonly string[]): Options | undefined {
       log: { type: 'string', default: 'sqlite:.tmp/bench/bench.db' },
       events: { type: 'string', default: '200000' },
       waits: { type: 'string', default: '1000,10000' },
+      listed: { type: 'string', default: '100000' },
       lengths: { type: 'string', default: '100,10000,100000' },
       delays: { type: 'string', default: '1,50,250' },
       profile: { type: 'string' },
@@ -78,6 +82,7 @@ export function parseOptions(args: readonly string[]): Options | undefined {
     requests: values.requests,
     events: count('events', values.events),
     waits: counts('waits', values.waits),
+    listed: counts('listed', values.listed),
     lengths: counts('lengths', values.lengths),
     delays: counts('delays', values.delays),
   }

@@ -45,7 +45,7 @@ import { Runner } from './runner.ts'
 import { ThreadHandle } from './thread-handle.ts'
 import type { RunHandle, RunOptions, RunResult, ThreadlogOptions, Wait } from './types.ts'
 import { resultValidators, strict } from './validators.ts'
-import { followWaits, type WaitFilter } from './waits.ts'
+import { followWaits, openWaitCounts, type WaitCount, type WaitFilter } from './waits.ts'
 
 /**
  * Opens a log and everything that runs on it.
@@ -204,6 +204,13 @@ export class Threadlog implements AsyncDisposable {
   waits(filter: WaitFilter = {}): AsyncIterable<Wait> {
     this.#open()
     return followWaits({ store: this.store, tail: this.#tail, application: this.application }, filter)
+  }
+
+  /** How many waits are open, by provider and kind, and since when. */
+  async waitCounts(filter: Pick<WaitFilter, 'provider' | 'kind'> = {}): Promise<WaitCount[]> {
+    this.#open()
+    await this.backend.events.barrier()
+    return openWaitCounts(this.backend.tables, { application: this.application, ...filter })
   }
 
   /** Submits a result as a provider does (persons use `approve`, `deny` and `answer`); the same record as on the results topic. The receipt says what became of it. */

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { StreamKey, ThreadKey } from '../events/index.ts'
 import type { Sql } from '../log/index.ts'
-import { findWait, listWaits, type Tail, type ThreadStore, type WaitRow } from '../projections/index.ts'
+import { countWaits, findWait, listWaits, type Tail, type ThreadStore, type WaitRow } from '../projections/index.ts'
 import { publicWait } from './results.ts'
 import type { Wait } from './types.ts'
 
@@ -13,6 +13,8 @@ export interface WaitFilter {
   kind?: Wait['kind']
   /** Epoch milliseconds: only waits due at or before it. */
   dueBefore?: number
+  /** Epoch milliseconds: only waits that were suspended at or before it. */
+  createdBefore?: number
   /** Go on with waits as they open, until the loop is left or the log closed. */
   follow?: boolean
 }
@@ -22,6 +24,24 @@ export interface WaitsDeps {
   tail: Tail
   application: string
 }
+
+/** Open waits that one provider has to answer, or persons. */
+export interface WaitCount {
+  provider: string
+  kind: Wait['kind']
+  waits: number
+  /** Epoch milliseconds: since when the oldest of them is open. */
+  oldestAt: number
+}
+
+/** How many waits are open, by provider and kind. */
+export const openWaitCounts = (
+  tables: Sql,
+  filter: { application: string } & Pick<WaitFilter, 'provider' | 'kind'>,
+): WaitCount[] =>
+  countWaits(tables, filter).flatMap(({ provider, kind, waits, oldest_at: oldestAt }) =>
+    kind === 'unrecognised' ? [] : [{ provider, kind, waits, oldestAt }],
+  )
 
 const PAGE = 200
 /** Waits folded in one turn of the event loop. */
@@ -69,11 +89,11 @@ export async function* followWaits(deps: WaitsDeps, { follow, ...wanted }: WaitF
 }
 
 function* openRows(tables: Sql, filter: Parameters<typeof listWaits>[1]): Generator<WaitRow> {
-  for (let after: number | undefined; ; ) {
+  for (let after: WaitRow | undefined; ; ) {
     const rows = listWaits(tables, { ...filter, limit: PAGE, after })
     yield* rows
     if (rows.length < PAGE) return
-    after = rows[rows.length - 1]?.id
+    after = rows[rows.length - 1]
   }
 }
 

@@ -11,10 +11,10 @@ import {
   type StreamKey,
 } from '../events/index.ts'
 import { contentLoader, type LogBackend, type RecordedEvent } from '../log/index.ts'
-
 import { asksForRefold, type Folded, foldRecord, foldStream } from './fold.ts'
 import type { Folds } from './indexes/index.ts'
 import type { DecisionContext } from './proposal.ts'
+import { FOLDS_KEPT, type FoldsKept, RecentFolds } from './recent-folds.ts'
 import { readSnapshot, SNAPSHOTS, snapshotBytes, writeSnapshot } from './snapshot-table.ts'
 import type { ThreadState } from './state.ts'
 
@@ -38,8 +38,8 @@ export interface ThreadStoreOptions {
   ids: Ids
   /** What the projectors of this log fold with, so that nothing is folded twice. */
   folds?: Pick<Folds, 'at' | 'offer'>
-  /** Folded threads kept in memory. Default 8,192. */
-  capacity?: number
+  /** Folded threads kept in memory. */
+  kept?: FoldsKept
 }
 
 const SNAPSHOT_EVENTS = 64
@@ -53,9 +53,8 @@ export class ThreadStore {
   readonly backend: LogBackend
   readonly clock: Clock
   readonly ids: Ids
-  readonly #capacity: number
   readonly #folds: Pick<Folds, 'at' | 'offer'> | undefined
-  readonly #cache = new Map<StreamKey, Folded>()
+  readonly #cache: RecentFolds<Folded>
   readonly #turns = new Map<StreamKey, Promise<unknown>>()
   /** Size of the last snapshot, and the version at which one was last thought of: serialising a state costs as much as it is long. */
   readonly #snapshots = new Map<StreamKey, { looked: number; bytes: number }>()
@@ -64,7 +63,7 @@ export class ThreadStore {
     this.backend = options.backend
     this.clock = options.clock
     this.ids = options.ids
-    this.#capacity = options.capacity ?? 8192
+    this.#cache = new RecentFolds(options.kept ?? FOLDS_KEPT, ({ head }) => head.version)
     this.#folds = options.folds
   }
 
@@ -213,9 +212,7 @@ export class ThreadStore {
   }
 
   #remember(stream: StreamKey, folded: Folded): Folded {
-    this.#cache.delete(stream)
     this.#cache.set(stream, folded)
-    if (this.#cache.size > this.#capacity) this.#cache.delete(this.#cache.keys().next().value as StreamKey)
     return folded
   }
 

@@ -49,19 +49,20 @@ const FIELDS = [
 const file = () => ['--log', `sqlite:${join(folder, 'bench.db')}`]
 
 test('each bench prints its lines with every field, settings included, and leaves no files', async () => {
-  const sizes = ['--threads', '8', '--in-flight', '1,4', '--events', '60', '--waits', '5', '--lengths', '40']
-  const lines = await bench('append', 'cycle', 'resume', 'fold', 'recovery', 'length', ...sizes, ...file())
+  const sizes = ['--threads', '8', '--in-flight', '1,4', '--events', '60', '--waits', '5', '--listed', '230', '--lengths', '40']
+  const lines = await bench('append', 'cycle', 'resume', 'fold', 'recovery', 'length', 'listing', ...sizes, ...file())
 
   const measured = lines.map(({ bench, in_flight }) => `${bench} ${in_flight}`)
   expect(measured).toEqual([
     ...['append 1', 'append 4', 'cycle 1', 'cycle 4', 'resume 1', 'resume 4'],
-    ...['fold null', 'recovery null', 'recovery-results null', 'length 1'],
+    ...['fold null', 'recovery null', 'recovery-results null', 'length 1', 'listing 1'],
   ])
   for (const line of lines) {
     expect(Object.keys(line)).toEqual(FIELDS)
     expect(line).toMatchObject({ log: 'sqlite', round: 1, settings: { synchronous: 'FULL', journal_mode: 'WAL' } })
     expect(line.settings).toMatchObject({ node: process.versions.node, message_bytes: 2000, cpus: expect.any(Number) })
   }
+  expect(lines.at(-1)?.details).toMatchObject({ waits: 250, by_id_first_ms: expect.any(Number), count_ms: expect.any(Number) })
   expect(readdirSync(folder)).toEqual([])
 })
 

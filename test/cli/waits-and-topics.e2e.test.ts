@@ -67,6 +67,34 @@ describe('waits and wait', () => {
     expect(await listed('--limit', '2')).toEqual([refund, payout])
   })
 
+  test('count what is open, and list what is open for long', async () => {
+    const { out } = await cli('waits', '--counts')
+    expect(normalised(out)).toMatchInlineSnapshot(`
+      "WAITS  OLDEST                    KIND      PROVIDER  APPLICATION
+          2  <time>  approval  human     shop
+          1  <time>  question  human     shop
+          1  <time>  external  payouts   shop
+      "
+    `)
+    expect(await json('waits', '--counts', '--provider', 'payouts')).toMatchInlineSnapshot(`
+      {
+        "counts": [
+          {
+            "application": "shop",
+            "kind": "external",
+            "oldest_at": "<time>",
+            "provider": "payouts",
+            "waits": 1,
+          },
+        ],
+        "schema": "threadlog.cli/1",
+      }
+    `)
+    expect((await cli('waits', '--counts', '--older-than', '1h')).code).toBe(2)
+    expect((await cli('waits', '--older-than', '10d', '-o', 'jsonl')).out).toBe('')
+    expect((await cli('waits', '--older-than', '0s', '-o', 'jsonl')).out.trim().split('\n')).toHaveLength(4)
+  })
+
   test('show one wait, also by the beginning of its id', async () => {
     const { out, code } = await cli('wait', shop.waits.refund.slice(0, 10))
     expect(out).toContain('arguments   {"cents":4200,"order":"991"}')

@@ -106,7 +106,7 @@ describe('loading', () => {
     await fill()
     const other = new ThreadScript('other_1').open()
     await fill(other.commits)
-    const store = await ThreadStore.open({ backend, clock: systemClock, ids: countingIds(), capacity: 1 })
+    const store = await ThreadStore.open({ backend, clock: systemClock, ids: countingIds(), kept: { threads: 1, events: 1 } })
     for (const key of [stream, other.stream, stream]) await store.load(key)
     expect(reads).toEqual([0, 0, 0])
   })

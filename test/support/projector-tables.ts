@@ -4,7 +4,7 @@ import { Folds, indexProjectors, type ThreadRow, type WaitRow } from '../../src/
 /** Projectors fed by hand, also with records no log of this build would write. */
 export class ProjectorTables implements AsyncDisposable {
   readonly #backend: LogBackend
-  #projectors = indexProjectors(new Folds(4))
+  #projectors = indexProjectors(new Folds({ threads: 4, events: 1_000_000 }))
   #log: RecordedEvent[] = []
   readonly published: { topic: TopicName; value: { [name: string]: unknown } }[] = []
 
@@ -48,7 +48,7 @@ export class ProjectorTables implements AsyncDisposable {
 
   /** Another build goes on: it folds anew, and reads the log like this. */
   upgrade(log: readonly RecordedEvent[]): void {
-    this.#projectors = indexProjectors(new Folds(4))
+    this.#projectors = indexProjectors(new Folds({ threads: 4, events: 1_000_000 }))
     this.#log = [...log]
   }
 

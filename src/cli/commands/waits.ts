@@ -1,7 +1,8 @@
 import { type Command, Option } from 'commander'
-import { listWaits, type WaitRow } from '../../projections/index.ts'
+import { countWaits, listWaits, type WaitCount, type WaitRow } from '../../projections/index.ts'
+import type { Context } from '../context.ts'
 import { followEvents } from '../follow.ts'
-import { counted, parseDuration } from '../format.ts'
+import { counted, isoTime, parseDuration } from '../format.ts'
 import { looking } from '../logs.ts'
 import { action, count, parsed, type Session, showsPayloads, showsTimes } from '../options.ts'
 import { refText } from '../references.ts'
@@ -19,6 +20,8 @@ interface Options {
   thread?: string
   status: WaitRow['status'] | 'any'
   due?: number
+  olderThan?: number
+  counts?: boolean
   limit: number
   follow?: boolean
 }
@@ -38,10 +41,18 @@ export function waitsCommand(program: Command, session: Session): void {
     .option('--thread <id>', 'only waits of threads with this id')
     .addOption(new Option('--status <status>', 'only waits in this status').choices(STATUSES).default('pending'))
     .option('--due <duration>', 'only waits whose deadline is within this time, or past: 1h, 2d', parsed(parseDuration))
+    .option('--older-than <duration>', 'only waits that are open at least so long: 1h, 2d', parsed(parseDuration))
     .option('--limit <count>', 'at most so many', count(1), 200)
+    .addOption(
+      new Option('--counts', 'how many are open, by provider and kind, and since when').conflicts([
+        ...['user', 'thread', 'status', 'due', 'olderThan', 'limit', 'follow'],
+      ]),
+    )
     .option('--follow', 'go on with waits as they open (-o jsonl)')
   action<Options, []>(showsTimes(command), session, async (context, o) => {
     await looking(context.log, async (backend) => {
+      if (o.counts)
+        return listCounts(context, countWaits(backend.tables, { application: o.app, provider: o.provider, kind: o.kind }))
       // Before the list is read, so that nothing falls between.
       const news = o.follow ? followEvents(backend, context) : undefined
       const filter = filterOf(o, context.now)
@@ -68,6 +79,17 @@ export function waitsCommand(program: Command, session: Session): void {
       }
     })
   })
+}
+
+const listCounts = (context: Context, counts: WaitCount[]): Promise<void> => {
+  const columns: Column<WaitCount>[] = [
+    { name: 'WAITS', text: (row) => String(row.waits), right: true },
+    { name: 'OLDEST', text: (row) => context.timeText(row.oldest_at) },
+    { name: 'KIND', text: (row) => row.kind },
+    { name: 'PROVIDER', text: (row) => row.provider },
+    { name: 'APPLICATION', text: (row) => row.application },
+  ]
+  return context.list('counts', counts, (row) => ({ ...row, oldest_at: isoTime(row.oldest_at) }), columns)
 }
 
 /** `threadlog wait` */
@@ -97,4 +119,5 @@ const filterOf = (o: Options, now: number): Filter => ({
   kind: o.kind,
   status: o.status,
   dueBefore: o.due === undefined ? undefined : now + o.due,
+  createdBefore: o.olderThan === undefined ? undefined : now - o.olderThan,
 })

@@ -71,7 +71,7 @@ export async function checking(backend: LogBackend, indexed: boolean): Promise<C
   return {
     backend,
     indexed,
-    store: await ThreadStore.open({ backend: looking, clock: systemClock, ids: systemIds, capacity: 1 }),
+    store: await ThreadStore.open({ backend: looking, clock: systemClock, ids: systemIds, kept: { threads: 1, events: 1 } }),
   }
 }
 

@@ -7,17 +7,7 @@ import { waitsIndex } from './waits-index.ts'
 
 export { checkpointsOut } from './checkpoints-out.ts'
 export * from './edge-records.ts'
-export {
-  findThread,
-  listThreads,
-  listWaits,
-  pendingOfProvider,
-  type ThreadFilter,
-  type WaitFilter,
-  waitByExternalId,
-  waitById,
-  waitPlace,
-} from './queries.ts'
+export { findThread, listThreads, type ThreadFilter } from './queries.ts'
 export { requestsOut } from './requests-out.ts'
 export { Folds } from './steps.ts'
 export {
@@ -31,6 +21,16 @@ export {
 } from './sweeps.ts'
 export type { ThreadRow } from './thread-row.ts'
 export { threadsIndex } from './threads-index.ts'
+export {
+  countWaits,
+  listWaits,
+  pendingOfProvider,
+  type WaitCount,
+  type WaitFilter,
+  waitByExternalId,
+  waitById,
+  waitPlace,
+} from './wait-queries.ts'
 export type { WaitRow } from './wait-row.ts'
 export { waitsIndex } from './waits-index.ts'
 

@@ -1,9 +1,8 @@
 import { reject } from '../../base/index.ts'
 import { type StreamKey, type ThreadKey, threadStream } from '../../events/index.ts'
-import type { Sql, SqlValue } from '../../log/index.ts'
-import type { WaitStatus } from '../state.ts'
+import type { Sql } from '../../log/index.ts'
+import { conditions } from './conditions.ts'
 import type { ThreadRow } from './thread-row.ts'
-import type { WaitRow } from './wait-row.ts'
 
 /** Which threads to list. */
 export interface ThreadFilter {
@@ -61,91 +60,3 @@ export function findThread(sql: Sql, reference: ThreadKey | StreamKey): ThreadRo
 
 const byStream = (sql: Sql, stream: StreamKey): ThreadRow | undefined =>
   sql.get<ThreadRow>('SELECT * FROM threads WHERE stream = ?', stream)
-
-/** Which waits to list. */
-export interface WaitFilter {
-  application?: string
-  user?: string
-  /** The thread's id; together with application and user the look-up goes by its stream. */
-  thread?: string
-  stream?: StreamKey
-  provider?: string
-  kind?: WaitRow['kind']
-  /** Default `pending`. */
-  status?: WaitStatus | 'any'
-  continuationId?: string
-  /** Epoch milliseconds: only waits whose deadline is at or before it. */
-  dueBefore?: number
-  /** Default 100. */
-  limit?: number
-  /** `id` of the last row of the page before. */
-  after?: number
-}
-
-/** Waits in the order of the log, oldest first: pages stay stable while waits come and go. */
-export function listWaits(sql: Sql, filter: WaitFilter = {}): WaitRow[] {
-  const where = conditions()
-  const { application, user, thread, status = 'pending' } = filter
-  // As a literal, so that the partial indexes serve.
-  if (status === 'pending') where.add("status = 'pending'")
-  else if (status !== 'any') where.add('status = ?', status)
-  const key = application !== undefined && user !== undefined && thread !== undefined ? { application, user, thread } : undefined
-  const stream = filter.stream ?? (key && threadStream(key))
-  if (stream !== undefined) where.add('stream = ?', stream)
-  if (application !== undefined) where.add('application = ?', application)
-  if (user !== undefined) where.add('user = ?', user)
-  if (thread !== undefined) where.add('thread = ?', thread)
-  if (filter.continuationId !== undefined) where.add('continuation_id = ?', filter.continuationId)
-  if (filter.provider !== undefined) where.add('provider = ?', filter.provider)
-  if (filter.kind !== undefined) where.add('kind = ?', filter.kind)
-  if (filter.dueBefore !== undefined) where.add('deadline <= ?', filter.dueBefore)
-  if (filter.after !== undefined) where.add('id > ?', filter.after)
-  return sql.all<WaitRow>(`SELECT * FROM waits ${where.text()} ORDER BY id LIMIT ?`, ...where.values, filter.limit ?? 100)
-}
-
-/**
- * Pending waits of a provider in byte order of their ids, one indexed read (continuation spec §6).
- * @param o.after the last id of the page before; it need not exist any more
- */
-export const pendingOfProvider = (
-  sql: Sql,
-  o: { application: string; provider: string; after: string | null; limit: number },
-): WaitRow[] =>
-  sql.all<WaitRow>(
-    `SELECT * FROM waits WHERE application = ? AND provider = ? AND status = 'pending' AND continuation_id > ?
-     ORDER BY continuation_id LIMIT ?`,
-    o.application,
-    o.provider,
-    o.after ?? '',
-    o.limit,
-  )
-
-/** Where a wait of any status stands. */
-export const waitPlace = (sql: Sql, continuationId: string): Pick<WaitRow, 'stream' | 'continuation_id'> | undefined =>
-  sql.get('SELECT stream, continuation_id FROM waits WHERE continuation_id = ?', continuationId)
-
-/** One wait of any status. */
-export const waitById = (sql: Sql, continuationId: string): WaitRow | undefined =>
-  sql.get<WaitRow>('SELECT * FROM waits WHERE continuation_id = ?', continuationId)
-
-/** The wait with this external id; `externalIdKey` is the hash of provider and external id (continuation spec §7.2). */
-export const waitByExternalId = (sql: Sql, application: string, provider: string, externalIdKey: string): WaitRow | undefined =>
-  sql.get<WaitRow>(
-    'SELECT * FROM waits WHERE application = ? AND provider = ? AND external_id_key = ? ORDER BY id LIMIT 1',
-    application,
-    provider,
-    externalIdKey,
-  )
-
-function conditions() {
-  const parts: string[] = []
-  const values: SqlValue[] = []
-  return {
-    values,
-    add(part: string, ...given: SqlValue[]) {
-      parts.push(part)
-      values.push(...given)
-    },
-    text: () => (parts.length > 0 ? `WHERE ${parts.join(' AND ')}` : ''),
-  }
-}

@@ -2,6 +2,7 @@ import type { EventHash, LogEvent, StreamKey } from '../../events/index.ts'
 import type { ProjectorTx, RecordedEvent } from '../../log/index.ts'
 import { asksForRefold, emptyFold, type Folded, foldRecord, foldStream, repairedVersions } from '../fold.ts'
 import { landed } from '../proposal.ts'
+import { FOLDS_KEPT, type FoldsKept, RecentFolds } from '../recent-folds.ts'
 import { readSnapshot } from '../snapshot-table.ts'
 import type { ThreadState } from '../state.ts'
 
@@ -24,12 +25,18 @@ export interface ThreadSteps {
   readonly refolded: boolean
 }
 
+/** Where a thread stands: what is kept of it between transactions. */
 interface Entry {
-  readonly records: readonly RecordedEvent[]
   readonly before: Folded
-  readonly result: ThreadSteps
-  /** What a decision on `result.after` leads to. */
+  readonly after: Folded
+  /** What a decision on `after` leads to. */
   readonly ahead?: Ahead | undefined
+}
+
+/** What the last list of events did to a thread: kept while its projectors ask, for it holds a state for each event. */
+interface Walked {
+  readonly records: readonly RecordedEvent[]
+  readonly result: ThreadSteps
 }
 
 /** The events of a decision, by the hash of the last one, and the state behind each, as it was proposed. */
@@ -43,18 +50,16 @@ export interface Ahead {
  * the very event the next one names as its previous, so what a rolled back transaction left behind does no harm.
  */
 export class Folds {
-  readonly #entries = new Map<StreamKey, Entry>()
-  readonly #capacity: number
-  #last: { readonly events: readonly RecordedEvent[]; readonly steps: readonly ThreadSteps[] } | undefined
+  readonly #entries: RecentFolds<Entry>
+  #last: { readonly events: readonly RecordedEvent[]; readonly threads: ReadonlyMap<StreamKey, Walked> } | undefined
 
-  /** @param capacity threads kept in memory */
-  constructor(capacity = 8192) {
-    this.#capacity = capacity
+  constructor(kept: FoldsKept = FOLDS_KEPT) {
+    this.#entries = new RecentFolds(kept, ({ after }) => after.head.version)
   }
 
   /** The fold of a stream whose newest event has this hash, if a projector has just made it. */
   at(stream: StreamKey, hash: EventHash): Folded | undefined {
-    const after = this.#entries.get(stream)?.result.after
+    const after = this.#entries.get(stream)?.after
     return after?.head.hash === hash ? after : undefined
   }
 
@@ -64,41 +69,37 @@ export class Folds {
    */
   offer(stream: StreamKey, folded: Folded, ahead?: Ahead): void {
     const known = this.#entries.get(stream)
-    const fits = known?.result.after.head.hash === folded.head.hash
+    const fits = known?.after.head.hash === folded.head.hash
     if (fits && !ahead) return
-    const entry = fits ? known : { records: [], before: folded, result: { stream, steps: [], after: folded, refolded: false } }
-    this.#keep(stream, { ...entry, ahead })
+    this.#entries.set(stream, { ...(fits ? known : { before: folded, after: folded }), ahead })
   }
 
   /** The steps of each thread in `events`. Projectors are given the same list one after the other. */
   steps(tx: ProjectorTx, events: readonly RecordedEvent[]): readonly ThreadSteps[] {
     if (this.#last?.events !== events) {
-      const steps = [...groupByStream(events)].map(([stream, records]) => this.#thread(tx, stream, records))
-      this.#last = { events, steps }
+      const threads = new Map<StreamKey, Walked>()
+      for (const [stream, records] of groupByStream(events)) threads.set(stream, this.#walked(tx, stream, records))
+      this.#last = { events, threads }
     }
-    return this.#last.steps
+    return Array.from(this.#last.threads.values(), ({ result }) => result)
+  }
+
+  #walked(tx: ProjectorTx, stream: StreamKey, records: readonly RecordedEvent[]): Walked {
+    const last = this.#last?.threads.get(stream)
+    if (last && isSame(last.records, records)) return last
+    return { records, result: this.#thread(tx, stream, records) }
   }
 
   #thread(tx: ProjectorTx, stream: StreamKey, records: readonly RecordedEvent[]): ThreadSteps {
     const known = this.#entries.get(stream)
-    if (known && isSame(known.records, records)) return known.result
     const first = records[0] as RecordedEvent
-    if (known?.ahead && continues(known.result.after, first) && isAhead(known.ahead, records)) {
-      const before = known.result.after
-      const result = decided(stream, records, before, known.ahead.states)
-      this.#keep(stream, { records, before, result })
-      return result
-    }
-    const before = [known?.result.after, known?.before].find((folded) => folded && continues(folded, first)) ?? load(tx, first)
-    const result = walk(tx, stream, records, before)
-    this.#keep(stream, { records, before, result })
+    const fits = (folded: Folded | undefined) => folded !== undefined && continues(folded, first)
+    // Behind a rolled back transaction its events come once more, on the fold before them.
+    const before = [known?.after, known?.before].find(fits) ?? load(tx, first)
+    const states = before === known?.after && known.ahead && isAhead(known.ahead, records) ? known.ahead.states : undefined
+    const result = states ? decided(stream, records, before, states) : walk(tx, stream, records, before)
+    this.#entries.set(stream, { before, after: result.after })
     return result
-  }
-
-  #keep(stream: StreamKey, entry: Entry): void {
-    this.#entries.delete(stream)
-    this.#entries.set(stream, entry)
-    if (this.#entries.size > this.#capacity) this.#entries.delete(this.#entries.keys().next().value as StreamKey)
   }
 }
 

@@ -75,7 +75,7 @@ CREATE TABLE IF NOT EXISTS waits(
   updated_at INTEGER NOT NULL
 );
 CREATE INDEX IF NOT EXISTS waits_external ON waits(application, provider, external_id_key, id);
-CREATE INDEX IF NOT EXISTS waits_pending ON waits(application) WHERE status = 'pending';
+CREATE INDEX IF NOT EXISTS waits_pending ON waits(application, provider, kind, created_at) WHERE status = 'pending';
 CREATE INDEX IF NOT EXISTS waits_provider ON waits(application, provider, continuation_id) WHERE status = 'pending';
 CREATE INDEX IF NOT EXISTS waits_thread ON waits(stream);
 CREATE INDEX IF NOT EXISTS waits_due ON waits(application, deadline, id) WHERE status = 'pending' AND deadline IS NOT NULL;

@@ -74,7 +74,7 @@ describe('Folds', () => {
   })
 
   it('forgets the threads longest unused', () => {
-    const folds = new Folds(1)
+    const folds = new Folds({ threads: 1, events: 1000 })
     const { tx, reads } = transaction()
     hashes(folds, tx, records.slice(0, 2))
     hashes(folds, tx, other)

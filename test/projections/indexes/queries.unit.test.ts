@@ -1,6 +1,16 @@
+import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sha256Hex } from '../../../src/base/index.ts'
-import { findThread, listThreads, listWaits, type ThreadRow, waitByExternalId, waitById } from '../../../src/projections/index.ts'
+import {
+  countWaits,
+  findThread,
+  listThreads,
+  listWaits,
+  type ThreadRow,
+  type WaitRow,
+  waitByExternalId,
+  waitById,
+} from '../../../src/projections/index.ts'
 import { type IndexLog, openIndexLog } from '../../support/index-log.ts'
 import { ThreadScript } from '../../support/thread-script.ts'
 
@@ -83,7 +93,7 @@ describe('listWaits', () => {
     expect(ids(listWaits(log.backend.tables))).toEqual(['w-a', 'w-b'])
     expect(ids(listWaits(log.backend.tables, { limit: 1 }))).toEqual(['w-a'])
     const [first] = listWaits(log.backend.tables, { limit: 1 })
-    expect(ids(listWaits(log.backend.tables, { after: first!.id }))).toEqual(['w-b'])
+    expect(ids(listWaits(log.backend.tables, { after: first! }))).toEqual(['w-b'])
   })
 
   it('gives the oldest first, whatever the ids', async () => {
@@ -99,11 +109,11 @@ describe('listWaits', () => {
           ]).commits,
       )
     const found: string[] = []
-    for (let after = 0; ; ) {
+    for (let after: WaitRow | undefined; ; ) {
       const page = listWaits(other.backend.tables, { application: 'app', limit: 2, after })
       if (page.length === 0) break
       found.push(...ids(page))
-      after = page.at(-1)!.id
+      after = page.at(-1)
     }
     expect(found).toEqual(['w-7b', 'w-7a', 'w-9b', 'w-9a', 'w-1b', 'w-1a'])
   })
@@ -119,11 +129,81 @@ describe('listWaits', () => {
     [{ kind: 'external' }, ['w-a']],
     [{ dueBefore: 4999 }, []],
     [{ dueBefore: 5000 }, ['w-a']],
+    [{ dueBefore: 5000, application: 'app', provider: 'payouts', kind: 'external' }, ['w-a']],
+    [{ dueBefore: 5000, provider: 'human' }, []],
+    [{ createdBefore: 2999 }, []],
+    [{ createdBefore: 4000, provider: 'human', application: 'app' }, ['w-b']],
     [{ stream: waiting.stream }, ['w-a', 'w-b']],
     [{ application: 'app', user: 'u-1', thread: 'waiting_1' }, ['w-a', 'w-b']],
     [{ thread: 'waiting_1', status: 'any' }, ['w-a', 'w-b', 'w-c']],
   ] as const)('filters by %j', (filter, expected) => expect(ids(listWaits(log.backend.tables, filter))).toEqual(expected))
 })
+
+describe('listWaits and countWaits', () => {
+  const APPS = ['app', 'b', 'zz']
+  const PROVIDERS = ['human', 'jobs', 'payouts']
+  const rows = fc.array(
+    fc.record({
+      ...{ application: fc.constantFrom(...APPS), provider: fc.constantFrom(...PROVIDERS), user: fc.constantFrom('u-1', 'u-2') },
+      ...{
+        kind: fc.constantFrom('external', 'approval', 'question'),
+        status: fc.constantFrom('pending', 'pending', 'completed'),
+      },
+      ...{ created_at: fc.nat(6), deadline: fc.option(fc.nat(6)) },
+    }),
+    { maxLength: 40 },
+  )
+  const maybe = <T>(values: readonly T[]) => fc.option(fc.constantFrom(...values), { nil: undefined })
+  const filters = fc.record({
+    ...{ application: maybe(APPS), provider: maybe(PROVIDERS), kind: maybe(['external', 'approval', 'question'] as const) },
+    ...{ user: maybe(['u-1']), createdBefore: maybe([0, 3, 5]), dueBefore: maybe([2, 4]) },
+  })
+
+  it('agree with a plain filter and sort, whatever the pages', async () => {
+    await fc.assert(
+      fc.asyncProperty(rows, filters, fc.integer({ min: 1, max: 7 }), async (made, filter, limit) => {
+        await using log = await openIndexLog()
+        const { tables } = log.backend
+        await log.backend.cache((tx) => {
+          for (const [i, row] of made.entries())
+            tx.run(INSERT, `w${i}`, row.application, row.user, row.provider, row.kind, row.status, row.deadline, row.created_at)
+        })
+        const { createdBefore = 9, dueBefore, ...equal } = filter
+        const meant = made.map((row, i) => ({ ...row, id: i + 1 })).filter((row) => row.status === 'pending')
+        const wanted = meant
+          .filter((row) => Object.entries(equal).every(([name, value]) => value === undefined || row[name as 'user'] === value))
+          .filter((row) => row.created_at <= createdBefore && (dueBefore === undefined || (row.deadline ?? 9) <= dueBefore))
+          .sort((a, b) => a.created_at - b.created_at || a.id - b.id)
+        const listed: number[] = []
+        for (let after: WaitRow | undefined; ; ) {
+          const page = listWaits(tables, { ...filter, limit, after })
+          listed.push(...page.map(({ id }) => id))
+          if (page.length < limit) break
+          after = page.at(-1)
+        }
+        expect(listed).toEqual(wanted.map(({ id }) => id))
+
+        const { application, provider, kind } = filter
+        const counts = countWaits(tables, { application, provider, kind })
+        const counted = meant.filter(
+          (row) => (application ?? row.application) === row.application && (provider ?? row.provider) === row.provider,
+        )
+        const groups = Map.groupBy(
+          counted.filter((row) => (kind ?? row.kind) === row.kind),
+          (row) => `${row.application} ${row.provider} ${row.kind}`,
+        )
+        expect(counts.map((row) => [`${row.application} ${row.provider} ${row.kind}`, row.waits, row.oldest_at])).toEqual(
+          [...groups].sort().map(([name, own]) => [name, own.length, Math.min(...own.map((row) => row.created_at))]),
+        )
+      }),
+      { numRuns: 60 },
+    )
+  })
+})
+
+const INSERT = `INSERT INTO waits(stream, thread, capability, schema_id, external_id, external_id_key, tool_name, call_id, ready, revision, run_id,
+  invocation_id, proposal_digest, updated_at, continuation_id, application, user, provider, kind, status, deadline, created_at)
+  VALUES ('s', 't', '', '', '', '', '', '', 1, 1, '', '', '', 0, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 describe('one wait', () => {
   it('is found by its id, with what answered it', () => {

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import type { Sql, SqlValue } from '../../../src/log/index.ts'
 import {
+  countWaits,
   dueWaits,
   listWaits,
+  pendingOfProvider,
   requestedThreads,
   resolvedThreads,
   runningThreads,
@@ -113,24 +115,40 @@ describe('the plans', () => {
     ['threads_resolved', (sql: Sql) => resolvedThreads(sql, [['alpha', '1']], { limit: 10 })],
     ['threads_running', (sql: Sql) => runningThreads(sql, { limit: 10 })],
     ['waits_due', (sql: Sql) => dueWaits(sql, { application: 'app', now: 0, limit: 10, after: { deadline: 0, id: 1 } })],
-    ['waits_pending', (sql: Sql) => listWaits(sql, { application: 'app', after: 1 })],
-    ['waits_pending', (sql: Sql) => listWaits(sql, { application: 'app', provider: 'payouts', after: 1 })],
+    ['waits_pending', (sql: Sql) => listWaits(sql)],
+    ['waits_pending', (sql: Sql) => listWaits(sql, { application: 'app', after: { created_at: 1, id: 1 } })],
+    ['waits_pending', (sql: Sql) => listWaits(sql, { application: 'app', provider: 'payouts', createdBefore: 9 })],
+    ['waits_pending', (sql: Sql) => countWaits(sql)],
+    ['waits_pending', (sql: Sql) => countWaits(sql, { application: 'app', provider: 'payouts' })],
+    ['waits_due', (sql: Sql) => listWaits(sql, { application: 'app', provider: 'payouts', dueBefore: 9 })],
+    ['waits_provider', (sql: Sql) => pendingOfProvider(sql, { application: 'app', provider: 'payouts', after: 'a', limit: 9 })],
     ['waits_thread', (sql: Sql) => listWaits(sql, { stream: 's' })],
     ['waits_external', (sql: Sql) => waitByExternalId(sql, 'app', 'payouts', 'k')],
   ])('use the index %s and never scan a table', async (index, query) => {
-    await using log = await openIndexLog()
+    const two = [
+      { call: 'a', wait: 'w-a' },
+      { call: 'b', wait: 'w-b', provider: 'human', kind: 'approval' as const },
+    ]
+    await using log = await logOf(
+      new ThreadScript('one_1')
+        .open()
+        .run({ calls: ['a', 'b'] })
+        .suspend(two),
+    )
     const { tables } = log.backend
     const plans: string[] = []
     const explaining: Sql = {
       ...tables,
       all: <Row>(sql: string, ...values: SqlValue[]) => {
         plans.push(...tables.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, ...values).map((row) => row.detail))
-        return [] as Row[]
+        return tables.all<Row>(sql, ...values)
       },
-      get: <Row>(sql: string, ...values: SqlValue[]) => void explaining.all(sql, ...values) as Row | undefined,
+      get: <Row>(sql: string, ...values: SqlValue[]) => explaining.all<Row>(sql, ...values)[0],
     }
     query(explaining)
     expect(plans.join('\n')).toContain(`INDEX ${index}`)
     expect(plans.filter((plan) => /SCAN (threads|waits)(?! USING)/.test(plan))).toEqual([])
+    // What is listed by the page stands in its index in the order it is listed in.
+    if (index === 'waits_pending' || index === 'waits_provider') expect(plans.join('\n')).not.toContain('TEMP B-TREE')
   })
 })
