@@ -7,6 +7,7 @@ import {
   decodeEvent,
   type EventCodec,
   type EventDraft,
+  encodeCommit,
   eventCodec,
   fileSchemas,
   packagedSchemas,
@@ -124,8 +125,15 @@ function used(codec: EventCodec, file: string): Outcome {
     if (decodeEvent(record).type !== type) continue
     code =
       attempt(() => {
-        const [made] = codec.encodeCommit(goldenMeta, [{ type, data: unpack(data) } as EventDraft]).records
-        promise(Buffer.from(made?.bytes ?? []).equals(record), 'silent', 'a changed schema writes other bytes', file)
+        const draft = { type, data: unpack(data) } as EventDraft
+        // What was recorded may be of an earlier schema of its type: what counts is what the packaged ones write now.
+        const [made, expected] = [codec.encodeCommit, encodeCommit].map((encode) => encode(goldenMeta, [draft]).records[0])
+        promise(
+          made !== undefined && expected !== undefined && Buffer.from(made.bytes).equals(expected.bytes),
+          'silent',
+          'a changed schema writes other bytes',
+          file,
+        )
       }) ?? code
   }
   return code === undefined ? accepted('no difference') : refused(code)

@@ -11,7 +11,7 @@ import { FOLD_VERSION, stateHash, type ThreadState, verifyRecords } from '../../
 import { commitsOf, expected, outcomeOf, print, readLogs, recordedLogs, writeLogs } from '../support/recorded/recorded-log.ts'
 import { scenarios } from '../support/recorded/scenarios.ts'
 
-// Known failure 104: a released rule of the fold was changed in place, and logs that had been folded with it came out as something
+// Known failures, row 104: a released rule of the fold was changed in place, and logs that had been folded with it came out as something
 // else. Here what every recorded log folds to, after each of its events, is recorded with it: a fold that says otherwise needs a
 // FOLD_VERSION of its own, and what the old logs fold to under that is recorded too.
 
