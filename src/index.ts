@@ -40,14 +40,22 @@ export {
   type Agent,
   aiTools,
   approvalRequired,
+  type Capability,
+  type CapabilityHooks,
+  type CapabilityState,
   CapabilityStates,
+  type CapabilityStore,
   callDeferred,
   DeferredRequests,
   DeferredToolResults,
   DeferredToolResume,
   defineAgent,
+  defineCapability,
   defineTool,
   externalTool,
+  type HookCall,
+  type HookContext,
+  type HookOutcome,
   loadContent,
   type ModelRecovery,
   modelRetry,
@@ -72,4 +80,12 @@ export {
   type UsageLimits,
 } from './harness/index.ts'
 export type { ContentStore, LogBackend, RecordedEvent } from './log/index.ts'
-export { HarnessState } from './messages/index.ts'
+export {
+  HarnessState,
+  type Message,
+  type RequestMessage,
+  type ResponseMessage,
+  requestMessage,
+  responseMessage,
+  userPromptPart,
+} from './messages/index.ts'

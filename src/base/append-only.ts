@@ -127,6 +127,11 @@ export class AppendMap<V> implements Iterable<readonly [string, V]> {
     return i !== undefined && i < this.#shared
   }
 
+  /** The fact that was set last. */
+  get last(): readonly [string, V] | undefined {
+    return this.#list.at(-1)
+  }
+
   /** Facts that the shared index may speak of. */
   get #shared(): number {
     return this.size - (this.#added?.size ?? 0)

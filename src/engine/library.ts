@@ -138,6 +138,7 @@ async function fresh(
     toolRecovery: o.toolRecovery ?? 'declared',
     toolErrors: o.toolErrors ?? 'throw',
     ...(o.usageLimits === undefined ? {} : { usageLimits: o.usageLimits }),
+    ...(o.resumeUsage === true ? { resumeUsage: true } : {}),
   } as const
   const wanted = { runId, agent: agent.name, input: await inputOf(o), options, commandId: null, answers: run.resume }
   if (o.signal?.aborted) throw aborted()
@@ -157,11 +158,16 @@ async function ended({ store }: LibraryDeps, run: PreparedRun, end: AttemptEnd):
   const result = await resultOf(store, await store.load(run.stream), end.end)
   if (run.resume && result.failure?.code === SURFACE_MISMATCH.code) throw surfaceMismatch(run)
   if (end.thrown === undefined) return result
+  const about = { disposition: 'reject', cause: end.thrown, details: { run_id: result.runId, version: result.version } } as const
+  if (result.failure?.code === 'capability_failed')
+    throw new ThreadlogError('capability_failed', {
+      ...about,
+      message: result.failure.message,
+      hint: 'The cause is the exception. What the hook came after is recorded; the run is recorded as failed.',
+    })
   throw new ThreadlogError('tool_threw', {
-    disposition: 'reject',
+    ...about,
     message: 'A tool threw an exception; its call is recorded as unknown and the run as failed.',
-    cause: end.thrown,
-    details: { run_id: result.runId, version: result.version },
     hint: 'The cause is the exception. Pass `toolErrors: "return"` to let the model see that the call failed.',
   })
 }

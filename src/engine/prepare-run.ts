@@ -1,8 +1,15 @@
 import { isJsonObject, type JsonValue, jsonDigest, reject, type ThreadlogError } from '../base/index.ts'
 import { type ThreadKey, threadStream } from '../events/index.ts'
-import { type Agent, checkToolRecovery, type DeferredToolResume, preflight, runError, stateError } from '../harness/index.ts'
+import { type Agent, checkToolRecovery, type DeferredToolResume, preflight, runError, usageMissing } from '../harness/index.ts'
 import { HarnessState } from '../messages/index.ts'
-import { harnessState, type ThreadState, type ThreadStore, threadStatus } from '../projections/index.ts'
+import {
+  harnessState,
+  readUsage,
+  type ThreadState,
+  type ThreadStore,
+  threadStatus,
+  USAGE_NAMESPACE,
+} from '../projections/index.ts'
 import type { RunOptions } from './types.ts'
 
 /** A run whose options have been checked. */
@@ -36,7 +43,7 @@ export function prepareRun(deps: { store: ThreadStore; application: string }, ag
     throw runError('run_bindings_invalid', 'The bindings are no object.', { path: 'bindings' })
   const previous = previousState(o.previousState)
   const resume = o.deferredResume === undefined ? undefined : preflight(previous, o.deferredResume)
-  if (o.resumeUsage) throw stateError('usage_state_missing', 'There is no usage to go on from.', { path: 'resumeUsage' })
+  if (o.resumeUsage && previous && !tellsUsage(previous)) throw usageMissing()
   if (previous && o.thread !== undefined && o.thread !== previous.threadId)
     throw reject('option_invalid', 'The previous state is of another thread.', { path: 'thread', expected: previous.threadId })
   const thread = previous?.threadId ?? o.thread ?? deps.store.ids.thread()
@@ -64,6 +71,8 @@ function checkLimits(limits: unknown): void {
       throw wrong(`usageLimits.${name}`, 'a whole number from 0')
   }
 }
+
+const tellsUsage = (state: HarnessState): boolean => readUsage(state.entries[USAGE_NAMESPACE]) !== undefined
 
 function previousState(given: RunOptions['previousState']): HarnessState | undefined {
   if (given === undefined || given === null) return undefined

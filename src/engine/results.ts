@@ -1,6 +1,6 @@
 import { frozenCopy, isJsonObject, type JsonObject } from '../base/index.ts'
 import type { BatchItem, ThreadKey } from '../events/index.ts'
-import { CONTINUE, DeferredRequests, RunResult as HarnessResult, usageOf } from '../harness/index.ts'
+import { CONTINUE, DeferredRequests, RunResult as HarnessResult } from '../harness/index.ts'
 import type { ResponseMessage } from '../messages/index.ts'
 import {
   type Wait as FoldedWait,
@@ -11,6 +11,7 @@ import {
   refersToContent,
   type ThreadState,
   type ThreadStore,
+  usageOf,
 } from '../projections/index.ts'
 import type { RunResult, Wait } from './types.ts'
 

@@ -47,7 +47,10 @@ export interface RunOptions {
   /** Answers to what a run waits for. On a thread of this log they complete its waits. */
   deferredResume?: DeferredToolResume
   usageLimits?: UsageLimits
-  /** Not yet: exported states tell of no usage, so `true` is refused with `usage_state_missing`. */
+  /**
+   * Goes on counting from what the run before used, or what the previous state tells (`threadlog.usage`): limits of requests and tokens count it,
+   * and so does the usage of the result; default: from zero. A run that resumes a suspension of this log keeps the options of the suspended one.
+   */
   resumeUsage?: boolean
   /** What happens to calls whose outcome is unknown. Default `declared`: those marked retryable run again. */
   toolRecovery?: ToolRecovery

@@ -2,6 +2,7 @@ import type { LanguageModelV4 } from '@ai-sdk/provider'
 import type { z } from 'zod'
 import { type JsonObject, type JsonValue, jsonDigest, reject } from '../base/index.ts'
 import { ANSWER_SCHEMA, HUMAN_PROVIDER, questionRequestSchema } from '../continuations/index.ts'
+import { type Capability, checkDistinct } from './capabilities/index.ts'
 import { COLD_START_IDLE_SECONDS } from './history/index.ts'
 import type { OutputType } from './output.ts'
 import { deadlineOf, jsonSchema, type Tool, validator } from './tool.ts'
@@ -12,9 +13,11 @@ export interface Agent {
   /** Raised with every change a suspended thread should notice. */
   readonly revision: string
   readonly model: LanguageModelV4
-  /** System prompt blocks, in order. */
+  /** System prompt blocks, in order; those of capabilities last. */
   readonly system: readonly string[]
+  /** Those of capabilities included. */
   readonly tools: ReadonlyMap<string, Tool>
+  readonly capabilities: readonly Capability[]
   /** What calls of a tool need, by its name: as the tool says, nothing, a person's yes, a reviewer's, or they are refused. */
   readonly permissions: ReadonlyMap<string, Permission>
   readonly reviewer?: Reviewer
@@ -64,6 +67,7 @@ const QUESTION_IDENTITY = `tool/a13n-user-interaction-tools/${QUESTION_TOOL}`
  * Declares an agent.
  * @param o.model any AI SDK `LanguageModelV4` (`provider('model-id')`)
  * @param o.questions adds `ask_user_question`
+ * @param o.capabilities what they bring stands behind what the agent has of its own; their hooks run in this order
  * @param o.permissions by tool name: `allow` runs it without asking, `ask` needs a person, `review` asks the reviewer, `deny` refuses
  * @param o.output zod type of the answer, synchronous checks only: the model is asked for JSON, and told of what does not fit, 3 times at most;
  *   default: the text
@@ -72,7 +76,7 @@ const QUESTION_IDENTITY = `tool/a13n-user-interaction-tools/${QUESTION_TOOL}`
  * @param o.deadlines by provider, how many milliseconds a wait lasts whose tool gives no `deadlineMs`; `human`: approvals and questions; default:
  *   for ever
  * @param o.coldStart long results are shortened once a thread has been idle for `idleSeconds` (default 3,600); `false`: never
- * @throws ThreadlogError `agent_invalid`, `deadline_invalid`, `tool_duplicate`
+ * @throws ThreadlogError `agent_invalid`, `capability_duplicate`, `deadline_invalid`, `tool_duplicate`
  */
 export function defineAgent(o: {
   name: string
@@ -80,6 +84,7 @@ export function defineAgent(o: {
   model: LanguageModelV4
   system?: string | readonly string[]
   tools?: readonly Tool[]
+  capabilities?: readonly Capability[]
   questions?: boolean
   permissions?: Readonly<Record<string, Permission>>
   reviewer?: Reviewer
@@ -97,16 +102,20 @@ export function defineAgent(o: {
       path: 'model',
       expected: 'what a provider of AI SDK 7 returns, such as `openai("…")`',
     })
+  const capabilities = [...(o.capabilities ?? [])]
+  checkDistinct(capabilities)
   const tools = new Map<string, Tool>()
-  for (const tool of [...(o.tools ?? []), ...(o.questions ? [questionTool] : [])]) {
+  const brought = capabilities.flatMap((capability) => capability.tools)
+  for (const tool of [...(o.tools ?? []), ...brought, ...(o.questions ? [questionTool] : [])]) {
     if (tools.has(tool.name)) throw reject('tool_duplicate', `Two tools are called ${tool.name}.`, { path: 'tools' })
     tools.set(tool.name, tool)
   }
-  checkSystem(o.system)
-  const system = o.system === undefined ? [] : typeof o.system === 'string' ? [o.system] : [...o.system]
+  const own = o.system === undefined ? [] : [o.system].flat()
+  const system = [...own, ...capabilities.flatMap(({ instructions }) => instructions)]
+  checkSystem(system)
   const coldStartSeconds = o.coldStart === false ? undefined : (o.coldStart?.idleSeconds ?? COLD_START_IDLE_SECONDS)
   return {
-    ...{ name: o.name, revision: o.revision, model: o.model, system, tools, coldStartSeconds },
+    ...{ name: o.name, revision: o.revision, model: o.model, system, tools, capabilities, coldStartSeconds },
     permissions: permissionsOf(o.permissions ?? {}),
     deadlines: new Map(
       Object.entries(o.deadlines ?? {}).map(([provider, ms]) => [provider, deadlineOf(ms, `deadlines.${provider}`)]),
@@ -150,8 +159,7 @@ function checkedRecovery(recovery: ModelRecovery): ModelRecovery {
 
 const MAX_SYSTEM_BYTES = 65_536 - 8_192
 
-function checkSystem(system: string | readonly string[] | undefined): void {
-  const blocks = system === undefined ? [] : [system].flat()
+function checkSystem(blocks: readonly string[]): void {
   const usable = blocks.every((block) => typeof block === 'string' && block.isWellFormed())
   if (usable && Buffer.byteLength(blocks.join('')) <= MAX_SYSTEM_BYTES) return
   throw reject('agent_invalid', 'The system prompt is not usable.', {

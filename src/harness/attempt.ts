@@ -1,22 +1,17 @@
 import type { JSONSchema7 } from '@ai-sdk/provider'
 import { eitherSignal, isThreadlogError, whenAborted } from '../base/index.ts'
-import type { Actor, EventDraft, Owner, StreamKey } from '../events/index.ts'
+import type { EventDraft } from '../events/index.ts'
 import { isoTimestamp } from '../messages/index.ts'
-import { type Delta, type ModelOutcome, streamResponse } from '../models/index.ts'
-import {
-  type DecisionContext,
-  messageHistory,
-  Proposal,
-  type RunEnd,
-  type Tail,
-  type ThreadState,
-  type ThreadStore,
-} from '../projections/index.ts'
-import { type Agent, type ModelRecovery, type Policy, seenBy } from './agent.ts'
+import { type ModelOutcome, streamResponse } from '../models/index.ts'
+import { type DecisionContext, messageHistory, Proposal, type ThreadState } from '../projections/index.ts'
+import { type Agent, type ModelRecovery, seenBy } from './agent.ts'
+import type { AttemptEnd, AttemptOptions } from './attempt-options.ts'
+import { RunCapabilities } from './capabilities/index.ts'
 import { execute } from './execute.ts'
 import type { Executed, Start } from './executed.ts'
 import { giveUp, isHopeless } from './give-up.ts'
 import { asShown } from './history/index.ts'
+import { HookFailure, hookFailing } from './hook-failure.ts'
 import {
   continued,
   type Failed,
@@ -27,53 +22,11 @@ import {
   RECOVERY_DELAY_MS,
   responded,
 } from './model-outcomes.ts'
-import { advance, cancel, NO_SETTINGS, type Plan } from './plan.ts'
+import { advance, cancel, fail, isPaused, NO_SETTINGS, type Plan } from './plan.ts'
 import { openBatchCalls, type PlanEnvironment } from './plan-calls.ts'
-import { INTERRUPTED_BEFORE_RESULT } from './prepare.ts'
-import { type Finished, fitting, idTaken, record } from './record-calls.ts'
+import { compact, INTERRUPTED_BEFORE_RESULT } from './prepare.ts'
+import { type Finished, fitting, hookFailure, idTaken, outcomeOf, record } from './record-calls.ts'
 import { BatchReservations, type SubmittedCall } from './reserve.ts'
-import type { StateStore } from './state-store.ts'
-
-export interface AttemptOptions {
-  store: ThreadStore
-  tail: Tail
-  agent: Agent
-  owner: Owner
-  actor: Actor
-  stream: StreamKey
-  runId: string
-  attempt: number
-  /** What the caller bound to this run; never in the log. */
-  bindings?: RunBindings | undefined
-  /** Aborting stops the attempt after what is in flight has settled; the run stays for whoever recovers it. */
-  signal?: AbortSignal
-  onDelta?: (delta: Delta) => void
-  /** Called when the fate of the first commit is known, whatever it is. */
-  onBegun?: () => void
-  /** Given: once the run has begun, a log that is locked or full is waited for, and this is told. Absent: it ends the attempt. */
-  onWaiting?: (error: unknown) => void
-}
-
-/** Live things of one run. */
-export interface RunBindings {
-  /** What tools get as `deps`. */
-  deps?: unknown
-  /** For whom the run acts: shown to policies and reviewers. */
-  principal?: unknown
-  /** Asked before each call of a tool. */
-  policy?: Policy
-  /** False: nobody will answer; tools that always wait are not offered, others are denied. Default true. */
-  deferredToolsSupported?: boolean
-  /** Where large content of states is kept. */
-  stateStore?: StateStore
-}
-
-/** How an attempt ended: with its run, without having begun, overtaken by another attempt, or stopped with this process. */
-export type AttemptEnd =
-  | { is: 'ended'; end: RunEnd; thrown?: unknown }
-  | { is: 'not-taken' }
-  | { is: 'superseded' }
-  | { is: 'stopped' }
 
 /** Milliseconds after its event in which an effect may still start (R20). */
 export const START_BY_MS = 5_000
@@ -102,6 +55,7 @@ class Attempt {
   readonly #deferrals = new Map<string, Extract<Executed, { is: 'deferred' }>>()
   readonly #reservations: BatchReservations
   readonly #agent: Agent
+  readonly #capabilities: RunCapabilities
   /** Aborts model and tools: cancelled, superseded, or drained. */
   readonly #cut = new AbortController()
   /** Follows the caller's signal; its listeners go with this attempt. */
@@ -115,6 +69,10 @@ class Attempt {
     this.#o = options
     this.#agent = seenBy(options.bindings, options.agent)
     this.#reservations = new BatchReservations(options.store, options.actor)
+    const { runId, bindings, store } = options
+    const now = () => isoTimestamp(store.clock.now())
+    const about = { runId, deps: bindings?.deps, signal: this.#either, now }
+    this.#capabilities = new RunCapabilities({ capabilities: this.#agent.capabilities, ...about })
   }
 
   async run(begin: (proposal: Proposal) => Proposal | undefined): Promise<AttemptEnd> {
@@ -150,7 +108,7 @@ class Attempt {
     if (next === 'superseded' || next === 'not-taken' || next === 'stopped') return { is: next }
     const end = this.#state?.runs.get(this.#o.runId)
     if (!end) return { is: 'superseded' }
-    const threw = end.failure?.code === 'tool_threw' && this.#thrown !== undefined
+    const threw = this.#thrown !== undefined && ['tool_threw', 'capability_failed'].includes(end.failure?.code ?? '')
     return { is: 'ended', end, ...(threw ? { thrown: this.#thrown } : {}) }
   }
 
@@ -160,12 +118,14 @@ class Attempt {
     let sentAt = store.clock.monotonic()
     const continuationIds = new Map<number, string>()
     let plan: Plan | undefined
+    let written: EventDraft[] = []
     let refused: Next = 'superseded'
     const decide = (state: ThreadState) => {
       plan = undefined
       sentAt = store.clock.monotonic()
       if (!beginning && !this.#isCurrent(state)) return undefined
-      const built = build(Proposal.on(state, this.#context()))
+      written = this.#capabilities.drafts()
+      const built = build(Proposal.on(state, this.#context()).add(...written))
       if (!built) {
         refused = 'not-taken'
         return undefined
@@ -182,6 +142,8 @@ class Attempt {
     }
     const state = this.#state
     if (!plan) return refused
+    if (beginning) this.#capabilities.load(state)
+    this.#capabilities.accepted(written)
     for (const start of (plan as Plan).starts) this.#begin(start, sentAt)
     const next = (plan as Plan).next
     if (
@@ -255,9 +217,12 @@ class Attempt {
     const { store, bindings = {} } = this.#o
     const { deps, principal, policy, deferredToolsSupported: deferral = true } = bindings
     const about = { start, agent: this.#agent, clock: store.clock, sentAt, startByMs: START_BY_MS, signal: this.#cut.signal }
-    const execution = { ...about, deps, principal, policy, deferral }
-    const done = execute(execution).then((executed) => {
-      this.#finished.push({ start, executed })
+    const capabilities = this.#capabilities
+    const call = { tool: start.tool.name, callId: start.callId, args: start.args }
+    const hooked = { capabilities: capabilities.states, before: capabilities.beforeTool(call) }
+    const done = execute({ ...about, deps, principal, policy, deferral, ...hooked }).then((executed) => {
+      const outcome = outcomeOf(executed)
+      this.#finished.push({ start, executed, failure: outcome && capabilities.afterTool(call, outcome) })
     })
     this.#inFlight.set(start.callId, done)
   }
@@ -279,6 +244,7 @@ class Attempt {
     const next = await this.#commit((proposal) => record(proposal, finished))
     const threw = finished.find(({ executed }) => executed.is === 'threw')
     if (threw?.executed.is === 'threw' && next === 'ended') this.#thrown = threw.executed.error
+    this.#thrown = hookFailure(finished)?.cause ?? this.#thrown
     return next
   }
 
@@ -296,28 +262,49 @@ class Attempt {
   }
 
   async #askModel(): Promise<Next> {
-    const state = this.#state as ThreadState
     if (this.#closing.signal.aborted) return 'stopped'
     let outcome: Outcome
     try {
-      outcome = limited(await this.#request(state))
+      const next = await this.#shapeRequest(this.#state as ThreadState)
+      if (next !== 'model') return next
+      outcome = limited(await this.#request(this.#state as ThreadState))
     } catch (error) {
+      if (error instanceof HookFailure) return this.#failedBy(error, (proposal) => proposal)
       // A message that cannot be loaded now will not be loaded by the next attempt either.
       if (isThreadlogError(error, 'content_missing', 'content_corrupt') && (await this.#giveUp(error))) return 'ended'
       throw error
     }
-    if (outcome.kind === 'response')
-      return this.#commit((proposal) => proposal.add(responded(proposal, outcome.message, outcome.usage)))
+    if (outcome.kind === 'response') {
+      const received = (proposal: Proposal) => proposal.add(responded(proposal, outcome.message, outcome.usage))
+      const failure = this.#capabilities.afterModel(outcome.message)
+      return failure ? this.#failedBy(failure, received) : this.#commit(received)
+    }
     if (outcome.kind === 'cancelled') {
       if (this.#closing.signal.aborted && !this.#cut.signal.aborted) return 'stopped'
       return this.#commit((proposal) => (outcome.partial ? proposal.add(responded(proposal, outcome.partial)) : proposal))
     }
-    const failures = state.run?.modelFailures ?? 0
+    const failures = this.#state?.run?.modelFailures ?? 0
     const { modelRecovery } = this.#agent
     if (modelRecovery) return this.#recoverModel(outcome, modelRecovery)
     const worthwhile = outcome.retryable && !outcome.partial && (outcome.retryAfterMs ?? 0) <= LONGEST_PAUSE_MS
     if (worthwhile && failures < this.#agent.modelRetries) return this.#retryModel(outcome, failures)
     return this.#commit((proposal) => modelFailed(proposal, outcome))
+  }
+
+  /** Shows the capabilities what is about to be sent, and records what they make of it. */
+  async #shapeRequest(state: ThreadState): Promise<Next> {
+    if (!this.#capabilities.shapesRequests || isPaused(state)) return 'model'
+    const hooks = this.#capabilities.beforeModel(messageHistory(state))
+    await Promise.race([hooks.catch(() => {}), whenAborted(this.#either)])
+    if (this.#either.aborted) return this.#cut.signal.aborted ? this.#commit((proposal) => proposal) : 'stopped'
+    const messages = await hooks
+    return messages ? this.#commit((proposal) => compact(proposal, messages)) : 'model'
+  }
+
+  /** Ends the run because a hook failed, behind what `build` records. */
+  #failedBy(failure: HookFailure, build: (proposal: Proposal) => Proposal): Promise<Next> {
+    this.#thrown = failure.cause
+    return this.#commit((proposal) => fail(build(proposal), hookFailing(failure)))
   }
 
   /** Goes on after a failed request with what was received of it, as long as the budget lasts (state spec §5.3). */

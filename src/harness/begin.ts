@@ -1,13 +1,22 @@
 import { type JsonObject, type JsonValue, Payload, reject } from '../base/index.ts'
 import type { EventData, EventDraft, Owner, StreamKey, ThreadKey, ToolRecovery } from '../events/index.ts'
 import { checkThreadId, type HarnessState } from '../messages/index.ts'
-import { findWait, type Proposal, type RequestedRun, type RunState, threadStatus, type Wait } from '../projections/index.ts'
+import {
+  findWait,
+  latestUsage,
+  type Proposal,
+  type RequestedRun,
+  type RunState,
+  threadStatus,
+  type Wait,
+} from '../projections/index.ts'
 import { type Agent, proposalDigest, toolIdentity } from './agent.ts'
 import { callerAnswers, callerMismatch } from './caller-answers.ts'
 import type { DeferredToolResume } from './deferred/index.ts'
 import { isUserContent, PAYLOAD_LIMIT } from './drafts.ts'
 import { abandonWaits, CARRIED, pendingInput } from './plan.ts'
 import { prepareHistory, reconcileSystemPrompt } from './prepare.ts'
+import { usageMissing } from './run-errors.ts'
 import { childRefs } from './state-store.ts'
 import type { UsageLimits } from './usage-limits.ts'
 
@@ -17,6 +26,8 @@ export interface RunRecordOptions {
   /** `'throw'`: a tool's exception ends the run. `'return'`: the model is told the error's class name. */
   toolErrors: 'throw' | 'return'
   usageLimits?: UsageLimits
+  /** Goes on counting from what the run before it, or the imported state, tells. */
+  resumeUsage?: boolean
 }
 
 export interface RunRequest {
@@ -98,10 +109,12 @@ export function request(proposal: Proposal, r: RunRequest): Proposal {
       expected: `at most ${PAYLOAD_LIMIT - 4096} bytes of JSON`,
       details: { bytes: input.bytes.byteLength, limit: PAYLOAD_LIMIT - 4096 },
     })
-  const { toolRecovery: tool_recovery, toolErrors: tool_errors, usageLimits } = r.options
+  const { toolRecovery: tool_recovery, toolErrors: tool_errors, usageLimits, resumeUsage } = r.options
+  if (resumeUsage && latestUsage(proposal.state) === undefined) throw usageMissing()
   const options = Payload.of({
     ...{ tool_recovery, tool_errors },
     ...(usageLimits === undefined ? {} : { usage_limits: { ...usageLimits } }),
+    ...(resumeUsage ? { resume_usage: true } : {}),
   })
   const answers = r.answers === undefined ? null : Payload.of(r.answers.toJSON())
   return proposal.add({

@@ -15,6 +15,8 @@ import { lowered, type Outcome, outcomeOf } from './deferred/index.ts'
 import { PAYLOAD_LIMIT } from './drafts.ts'
 import { errorName } from './error-name.ts'
 import type { Executed, Start } from './executed.ts'
+import { HookFailure } from './hook-failure.ts'
+import type { CapabilityStore } from './tool.ts'
 
 export interface Execution {
   start: Start
@@ -29,6 +31,9 @@ export interface Execution {
   policy: Policy | undefined
   /** False: what would wait is denied. */
   deferral: boolean
+  capabilities: CapabilityStore
+  /** What capabilities do before the call begins. It throws HookFailure. */
+  before: (() => Promise<void>) | undefined
 }
 
 /** What the model reads of a call that a policy refuses, and a person of one that it makes them decide. */
@@ -39,7 +44,7 @@ export const DEFERRAL_UNAVAILABLE = 'The call needs an answer from outside, and 
 /** Metadata of a request for approval: what the policy said. */
 export const INVOCATION_POLICY = 'a13n.harness.invocation-policy'
 
-/** Asks the policy, then runs one tool body. Never rejects: whatever they do becomes an outcome. */
+/** Asks the policy and the capabilities, then runs one tool body. Never rejects: whatever they do becomes an outcome. */
 export async function execute(e: Execution): Promise<Executed> {
   const { tool, args, key: idempotencyKey, callId, approved } = e.start
   const timeout = new AbortController()
@@ -53,17 +58,25 @@ export async function execute(e: Execution): Promise<Executed> {
       if (refused === TIMED_OUT) return timeout.signal.aborted ? failed('tool_timeout', false) : { is: 'missed' }
       if (refused) return refused
     }
+    if (
+      e.before &&
+      !e.signal.aborted &&
+      (await Promise.race([e.before(), aborted(signal)])) === TIMED_OUT &&
+      timeout.signal.aborted
+    )
+      return failed('tool_timeout', false)
     if (e.signal.aborted) return { is: 'missed' }
     if (e.clock.monotonic() - e.sentAt > e.startByMs) return { is: 'missed' }
-    if (tool.submit)
-      return e.deferral ? submitted(await tool.submit(args, { idempotencyKey, callId, signal, deps: e.deps }), e) : DENIED
+    const common = { idempotencyKey, callId, signal, deps: e.deps }
+    if (tool.submit) return e.deferral ? submitted(await tool.submit(args, common), e) : DENIED
     const metadata = structuredClone(e.start.metadata ?? {})
-    const body = tool.execute?.(args, { idempotencyKey, callId, signal, deps: e.deps, approved, metadata })
+    const body = tool.execute?.(args, { ...common, approved, metadata, capabilities: e.capabilities })
     const value = await (timer === undefined ? body : Promise.race([body, aborted(timeout.signal)]))
     if (value === TIMED_OUT) return failed('tool_timeout', false)
     return settled(value, e)
   } catch (error) {
     if (timeout.signal.aborted) return failed('tool_timeout', false)
+    if (error instanceof HookFailure) return { is: 'prevented', failure: error }
     const outcome = outcomeOf(error)
     return outcome ? ofOutcome(outcome, e) : { is: 'threw', error, errorName: errorName(error) }
   } finally {

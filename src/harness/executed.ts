@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from '../base/index.ts'
 import type { Classified } from './classify.ts'
+import type { HookFailure } from './hook-failure.ts'
 
 /** An effect to begin once its `tool.dispatched` is accepted. */
 export type Start = Extract<Classified, { do: 'dispatch' }> & { callId: string; number: number; key: string }
@@ -17,3 +18,5 @@ export type Executed =
   /** It never began: the permission to start had run out (R20). */
   | { is: 'missed' }
   | { is: 'threw'; error: unknown; errorName: string }
+  /** A hook of a capability kept it from running. */
+  | { is: 'prevented'; failure: HookFailure }

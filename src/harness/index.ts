@@ -13,7 +13,8 @@ export {
   toolIdentity,
 } from './agent.ts'
 export { type AiTool, aiTools } from './ai-tools.ts'
-export { type AttemptEnd, type AttemptOptions, type RunBindings, runAttempt, START_BY_MS } from './attempt.ts'
+export { runAttempt, START_BY_MS } from './attempt.ts'
+export type { AttemptEnd, AttemptOptions, RunBindings } from './attempt-options.ts'
 export {
   checkToolRecovery,
   fork,
@@ -29,7 +30,16 @@ export {
   start,
 } from './begin.ts'
 export { callerMismatch } from './caller-answers.ts'
-export { CapabilityStates, type CapabilityStore } from './capability-states.ts'
+export {
+  type Capability,
+  type CapabilityHooks,
+  type CapabilityState,
+  CapabilityStates,
+  defineCapability,
+  type HookCall,
+  type HookContext,
+  type HookOutcome,
+} from './capabilities/index.ts'
 export { PERMISSION_DENIED, PERMISSION_REASON, resultSchemaId } from './classify.ts'
 export * from './deferred/index.ts'
 export { UNKNOWN_RESULT } from './drafts.ts'
@@ -39,9 +49,17 @@ export { abandonWaits, cancel, fail } from './plan.ts'
 export { openBatchCalls } from './plan-calls.ts'
 export { INTERRUPTED_BEFORE_RESULT } from './prepare.ts'
 export { type Reconciliation, reconcile } from './reconcile.ts'
-export { definitionError, runError, stateError } from './run-errors.ts'
-export { NO_USAGE, RunResult, type RunResultFields, type RunStatus, type RunUsage, type SafeFailure } from './run-result.ts'
+export { definitionError, runError, stateError, usageMissing } from './run-errors.ts'
+export { RunResult, type RunResultFields, type RunStatus, type SafeFailure } from './run-result.ts'
 export { loadContent, type StateStore, stateStoreOn, storeContent, storeMissing, usesStore } from './state-store.ts'
 export { steer } from './steer.ts'
-export { defineTool, externalTool, recoveryRetryable, type SubmissionContext, type Tool, type ToolContext } from './tool.ts'
-export { type UsageLimits, usageOf } from './usage-limits.ts'
+export {
+  type CapabilityStore,
+  defineTool,
+  externalTool,
+  recoveryRetryable,
+  type SubmissionContext,
+  type Tool,
+  type ToolContext,
+} from './tool.ts'
+export type { UsageLimits } from './usage-limits.ts'

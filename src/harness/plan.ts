@@ -59,7 +59,7 @@ const lacksReservation = (state: ThreadState, { externalId, call }: Deferred, en
   externalId !== undefined && !isReserved(state, env.reserved?.get(call.tool_call_id))
 
 /** True while the provider has paused its response: it goes on before anything else does. */
-const isPaused = (state: ThreadState): boolean => {
+export const isPaused = (state: ThreadState): boolean => {
   const last = state.history.at(-1)
   return last?.role === 'response' && (messageOf(last) as ResponseMessage).state === 'suspended'
 }

@@ -46,6 +46,19 @@ function closedTail({ state, context }: Proposal, history: readonly Message[]): 
 
 type Why = 'interrupted_tail' | 'filter'
 
+/** A capability's own view of the history, as one revision: what stands at its beginning and end stays what it is. */
+export function compact(proposal: Proposal, messages: readonly Message[]): Proposal {
+  const before = messageHistory(proposal.state)
+  const most = Math.min(before.length, messages.length)
+  let from = 0
+  while (from < most && before[from] === messages[from]) from++
+  let kept = 0
+  while (kept < most - from && before.at(-1 - kept) === messages.at(-1 - kept)) kept++
+  const inner = messages.slice(from, messages.length - kept) as unknown as JsonValue[]
+  const patch = Payload.of({ splice: { from, count: before.length - kept - from, messages: inner } })
+  return proposal.add({ type: 'history.revised/1', data: { why: 'compaction', patch } })
+}
+
 /** The revision that a pure change of the history makes, from the first message that differs. */
 function revise(proposal: Proposal, why: Why, change: (history: readonly Message[]) => readonly Message[]): Proposal {
   const before = messageHistory(proposal.state)

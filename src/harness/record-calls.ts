@@ -2,14 +2,18 @@ import { COMMIT_LIMITS } from '../events/index.ts'
 import type { Proposal } from '../projections/index.ts'
 import { recordedOptions } from './begin.ts'
 import { hasUncomposedAnswers } from './caller-answers.ts'
+import type { HookOutcome } from './capabilities/index.ts'
 import { settle, settleUnknown } from './drafts.ts'
 import type { Executed, Start } from './executed.ts'
+import { HookFailure, hookFailing } from './hook-failure.ts'
 import { fail } from './plan.ts'
 import { openBatchCalls, retryOf } from './plan-calls.ts'
 
 export interface Finished {
   start: Start
   executed: Executed
+  /** Of a hook behind it. */
+  failure?: HookFailure | undefined
 }
 
 /** How many outcomes one commit can hold, at least one. */
@@ -31,7 +35,7 @@ export function idTaken(proposal: Proposal, { callId }: { callId: string }): Pro
   return proposal.add(settle(context, { callId, toolName: call.tool_name, number, settlement: 'failed', content }))
 }
 
-/** The settlements of finished calls; a throw ends the run when its options say so. */
+/** The settlements of finished calls; a hook that failed ends the run, and so does a throw when the options of the run say so. */
 export function record(proposal: Proposal, finished: readonly Finished[]): Proposal {
   let threw: { start: Start; errorName: string } | undefined
   const strict = recordedOptions(proposal.state.run?.options).toolErrors === 'throw'
@@ -43,6 +47,8 @@ export function record(proposal: Proposal, finished: readonly Finished[]): Propo
     if (executed.is === 'retried') {
       const retry = retryOf(state.run, start.tool.name, 'model_retry')
       proposal = proposal.add(settle(context, { ...common, settlement: 'retried', content: executed.content, retry }))
+    } else if (executed.is === 'prevented') {
+      proposal = proposal.add(settle(context, { ...common, settlement: 'failed', content: HookFailure.content }))
     } else if (executed.is !== 'threw') {
       const { is: settlement, content } = executed
       const metadata = executed.is === 'returned' ? executed.metadata : undefined
@@ -57,7 +63,21 @@ export function record(proposal: Proposal, finished: readonly Finished[]): Propo
       proposal = proposal.add(settle(context, { ...common, settlement: 'failed', content }))
     }
   }
+  const failure = hookFailure(finished)
+  if (failure) return fail(proposal, hookFailing(failure))
   if (!threw) return proposal
   const details = { tool: threw.start.tool.name, call_id: threw.start.callId, error_type: threw.errorName }
   return fail(proposal, { code: 'tool_threw', message: 'A tool threw an exception.', details })
+}
+
+/** The first hook that failed around these calls. */
+export const hookFailure = (finished: readonly Finished[]): HookFailure | undefined =>
+  finished.flatMap(({ executed, failure }) => (executed.is === 'prevented' ? executed.failure : (failure ?? [])))[0]
+
+/** What hooks are told of a call; undefined if it has no outcome of its own. */
+export function outcomeOf(executed: Executed): HookOutcome | undefined {
+  const { is: settlement } = executed
+  if (settlement !== 'returned' && settlement !== 'failed' && settlement !== 'denied' && settlement !== 'retried')
+    return undefined
+  return { settlement, content: executed.content }
 }

@@ -20,3 +20,9 @@ export const runError = ofKind('RunError')
 export const stateError = ofKind('StateError')
 /** The agent no longer offers what the run needs. */
 export const definitionError = ofKind('DefinitionError')
+
+export const usageMissing = (): ThreadlogError =>
+  stateError('usage_state_missing', 'There is no usage to go on from.', {
+    path: 'resumeUsage',
+    expected: 'a thread that has had a run, or a state exported by one',
+  })

@@ -1,6 +1,7 @@
 import { frozenCopy, isJsonObject, type JsonObject, type JsonValue, type RetryHint, reject, toJson } from '../base/index.ts'
 import type { ThreadKey } from '../events/index.ts'
 import type { HarnessState, Message } from '../messages/index.ts'
+import { NO_USAGE, type RunUsage } from '../projections/index.ts'
 import { DeferredRequests } from './deferred/index.ts'
 import { runError } from './run-errors.ts'
 
@@ -15,16 +16,6 @@ export interface SafeFailure {
 }
 
 export type RunStatus = 'completed' | 'suspended' | 'failed' | 'cancelled'
-
-/** Tokens and requests of a run. */
-export interface RunUsage {
-  readonly requests: number
-  readonly inputTokens: number
-  readonly outputTokens: number
-  readonly cacheReadTokens: number
-  readonly cacheWriteTokens: number
-}
-export const NO_USAGE = { requests: 0, inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 }
 
 /** Something a result can have later: made when somebody looks. */
 export type Lazy<T> = T | (() => T)

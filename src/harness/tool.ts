@@ -2,6 +2,13 @@ import { z } from 'zod'
 import { type JsonObject, type JsonValue, reject } from '../base/index.ts'
 import { HUMAN_PROVIDER, nameSchema } from '../continuations/index.ts'
 
+/** What a capability can do with its namespace; the last write wins, and each is written as an event when the run next commits. */
+export interface CapabilityStore {
+  read<T extends z.ZodType>(o: { id: string; version: string; schema: T }): z.output<T> | null
+  write(o: { id: string; version: string; value: unknown; schema?: z.ZodType }): void
+  delete(id: string): void
+}
+
 /** What a tool body is given beside its arguments. */
 export interface ToolContext {
   /** The same for every dispatch of one call, replays included (R13). Hand it to whatever can refuse a repetition. */
@@ -15,6 +22,8 @@ export interface ToolContext {
   approved: boolean
   /** What came with the answer to this call, beside it. */
   metadata: JsonObject
+  /** The namespaces of the thread; what is written enters the log together with the outcome of this call, or of one before it. */
+  capabilities: CapabilityStore
 }
 
 /** What a submission is given beside its arguments. */

@@ -1,7 +1,5 @@
-import { isJsonObject, type JsonObject } from '../base/index.ts'
-import type { ResponseMessage } from '../messages/index.ts'
-import { messageOf, type RunState, type ThreadState } from '../projections/index.ts'
-import { NO_USAGE, type RunUsage } from './run-result.ts'
+import { isJsonObject } from '../base/index.ts'
+import { type RunState, type ThreadState, usageOf } from '../projections/index.ts'
 
 /** What a run may use; beyond it, it fails with `usage_limit_exceeded`. Absent: no limit but 1,000 requests. */
 export interface UsageLimits {
@@ -45,10 +43,10 @@ export function usageLimit(state: ThreadState): Exceeded | undefined {
 
 /** Why the run may not send the request that is composed. */
 export function requestLimit(run: RunState): Exceeded | undefined {
-  const { requests = MAX_STEPS } = limitsOf(run)
-  return run.step > Math.min(requests, MAX_STEPS)
-    ? exceeded(`The run made ${Math.min(requests, MAX_STEPS)} model requests.`)
-    : undefined
+  const { requests } = limitsOf(run)
+  const made = run.step + (run.resumed?.requests ?? 0)
+  if (requests !== undefined && made > requests) return exceeded(`The run made ${requests} model requests.`)
+  return run.step > MAX_STEPS ? exceeded(`The run made ${MAX_STEPS} model requests.`) : undefined
 }
 
 /** Why the calls that are about to start may not. */
@@ -57,25 +55,4 @@ export function toolLimit({ run }: ThreadState): Exceeded | undefined {
   return run && toolCalls !== undefined && run.toolCalls > toolCalls
     ? exceeded(`The run made ${toolCalls} calls of tools.`)
     : undefined
-}
-
-/** What the responses of a run used, as they say themselves. */
-export function usageOf(state: ThreadState, runId: string): RunUsage {
-  const sum = { ...NO_USAGE }
-  for (let i = state.history.length - 1; i >= 0; i--) {
-    const entry = state.history.at(i)
-    if (entry?.runId !== runId) {
-      if (entry?.runId === null) continue
-      break
-    }
-    if (entry.role !== 'response') continue
-    const usage = (messageOf(entry) as ResponseMessage).usage as unknown as JsonObject
-    const tokens = (name: string) => (typeof usage[name] === 'number' ? (usage[name] as number) : 0)
-    sum.requests++
-    sum.inputTokens += tokens('input_tokens')
-    sum.outputTokens += tokens('output_tokens')
-    sum.cacheReadTokens += tokens('cache_read_tokens')
-    sum.cacheWriteTokens += tokens('cache_write_tokens')
-  }
-  return sum
 }

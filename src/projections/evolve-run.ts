@@ -1,6 +1,8 @@
+import { isJsonObject, type Payload } from '../base/index.ts'
 import type { EventType, LogEvent } from '../events/index.ts'
 import { findWait, type RunEnd, type RunState, type ThreadState } from './state.ts'
 import { known, unfoldable } from './unfoldable.ts'
+import { latestUsage } from './usage.ts'
 
 type Of<T extends EventType> = LogEvent<T>
 
@@ -54,6 +56,7 @@ function started(state: ThreadState, event: Of<'run.started/1'>): ThreadState {
   if (state.run?.status === 'running') throw unfoldable(event, 'another run is running.')
   const request = state.requested.find((r) => r.runId === run_id)
   const unclaimed = trigger.continuation_ids.some((id) => state.waits.has(id))
+  const resumed = countsOn(request?.options ?? state.run?.options) ? latestUsage(state) : undefined
   const run: RunState = {
     runId: run_id,
     invocationId: invocation_id,
@@ -76,10 +79,22 @@ function started(state: ThreadState, event: Of<'run.started/1'>): ThreadState {
     accepted: request ? [] : (state.run?.accepted ?? []),
     answers: request?.answers ?? null,
     toolCalls: 0,
+    resumed,
+    spent: resumed,
     startedAt: event.time,
     updatedAt: event.time,
   }
   return { ...state, run, requested: request ? state.requested.filter((r) => r !== request) : state.requested }
+}
+
+const COUNTS_ON = Buffer.from('"resume_usage":true')
+
+/** True if the run was asked to count on from what the one before it used. */
+function countsOn(options: Payload | undefined): boolean {
+  if (options === undefined) return false
+  const { buffer, byteOffset, byteLength } = options.bytes
+  if (!Buffer.from(buffer, byteOffset, byteLength).includes(COUNTS_ON)) return false
+  return isJsonObject(options.value) && options.value['resume_usage'] === true
 }
 
 function suspended(state: ThreadState, event: Of<'run.suspended/1'>): ThreadState {
@@ -125,7 +140,11 @@ function failed(state: ThreadState, event: Of<'run.failed/1'>): ThreadState {
 
 type Ending = Pick<RunEnd, 'status'> & Partial<RunEnd>
 
-const endOf = (run: { runId: string; invocationId: string }, event: LogEvent, ending: Ending): RunEnd => ({
+const endOf = (
+  run: Pick<RunState, 'runId' | 'invocationId'> & Partial<Pick<RunState, 'spent'>>,
+  event: LogEvent,
+  ending: Ending,
+): RunEnd => ({
   runId: run.runId,
   invocationId: run.invocationId,
   output: null,
@@ -134,6 +153,7 @@ const endOf = (run: { runId: string; invocationId: string }, event: LogEvent, en
   reason: null,
   version: event.version,
   time: event.time,
+  spent: run.spent,
   ...ending,
 })
 

@@ -8,6 +8,7 @@ import { composedCalls, partsOf } from './messages.ts'
 import { reconciled } from './reconcile.ts'
 import type { CallState, HistoryEntry, RunState, Settlement, ThreadState } from './state.ts'
 import { known, unfoldable } from './unfoldable.ts'
+import { withSpent } from './usage.ts'
 
 type Mutable = { -readonly [K in keyof ThreadState]: ThreadState[K] }
 
@@ -212,6 +213,7 @@ function revised(state: ThreadState, event: Of<'history.revised/1'>): ThreadStat
   known(event, event.data.why)
   const patch = event.data.patch.value
   if (isJsonObject(patch) && isJsonObject(patch['tail'])) return tailRevised(state, event, patch['tail'])
+  if (isJsonObject(patch) && isJsonObject(patch['splice'])) return spliced(state, event, patch['splice'])
   const replace = isJsonObject(patch) && isJsonObject(patch['replace']) ? patch['replace'] : {}
   const entries = state.history.slice()
   for (const [key, message] of Object.entries(replace)) {
@@ -241,6 +243,22 @@ function tailRevised(state: ThreadState, event: LogEvent, tail: JsonObject): Thr
   const calls = new Map(batch.calls)
   for (const [id, answer] of importedAnswers(entries.slice(at + 1))) if (!calls.get(id)?.settled) calls.set(id, answer)
   return { ...state, history, batch: { ...batch, response, calls } }
+}
+
+/** `count` messages from `from` on are these; a run whose responses go keeps what they used. */
+function spliced(state: ThreadState, event: LogEvent, splice: JsonObject): ThreadState {
+  const { from, count, messages } = splice
+  const entries = state.history.slice()
+  const fits = typeof from === 'number' && typeof count === 'number' && from + count <= entries.length
+  if (!fits || !Array.isArray(messages)) throw unfoldable(event, 'it replaces messages that do not exist.')
+  const gone = entries.splice(from, count, ...messages.map(importedEntry))
+  const stays = state.batch !== undefined && entries.includes(state.batch.response)
+  return {
+    ...state,
+    history: AppendList.of(entries),
+    batch: stays ? state.batch : undefined,
+    run: state.run && withSpent(state.run, gone),
+  }
 }
 
 const importedEntry = (message: JsonValue): HistoryEntry => ({

@@ -2,6 +2,7 @@ import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, setOwn } 
 import { checkThreadId, HarnessState, type Message } from '../messages/index.ts'
 import { messageHistory } from './messages.ts'
 import type { ThreadState } from './state.ts'
+import { latestUsage, USAGE_NAMESPACE, usageEntry } from './usage.ts'
 
 /**
  * The thread as a HarnessState (design §8): what another process, or the original library, can go on from.
@@ -32,6 +33,8 @@ export function harnessStateJson(state: ThreadState, messages: readonly Message[
   const { environment_states, refs, ...unknown } = rest as JsonObject
   const entries: JsonObject = {}
   for (const [id, { version, data }] of state.capabilities) setOwn(entries, id, { version, data: data.value })
+  const usage = latestUsage(state)
+  if (usage) setOwn(entries, USAGE_NAMESPACE, usageEntry(usage))
   return {
     schema_version: '1',
     thread_id: state.identity?.thread ?? '',

@@ -11,4 +11,5 @@ export { decodeState, encodeState, refersToContent, stateHash } from './snapshot
 export * from './state.ts'
 export { Tail } from './tail.ts'
 export { type Committed, type Decision, ThreadStore, type ThreadStoreOptions } from './thread-store.ts'
+export { latestUsage, NO_USAGE, readUsage, USAGE_NAMESPACE, usageOf } from './usage.ts'
 export { type Damage, type DamageCode, type RecordsReport, verifyRecords } from './verify.ts'

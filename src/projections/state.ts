@@ -169,9 +169,22 @@ export interface RunState {
   readonly answers: Payload | null
   /** Calls it has dispatched. */
   readonly toolCalls: number
+  /** What it was asked to count on from; undefined: nothing. */
+  readonly resumed: RunUsage | undefined
+  /** That, and what responses of its own used that left the history; undefined: nothing. */
+  readonly spent: RunUsage | undefined
   readonly options: Payload | undefined
   readonly startedAt: number
   readonly updatedAt: number
+}
+
+/** Tokens and requests of a run. */
+export interface RunUsage {
+  readonly requests: number
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly cacheReadTokens: number
+  readonly cacheWriteTokens: number
 }
 
 export interface RequestedRun {
@@ -192,6 +205,8 @@ export interface RunEnd {
   readonly failure: { code: string; message: string; retryable: boolean } | null
   /** What outsiders may know of a failure beside its code. */
   readonly details: Payload | null
+  /** As in {@link RunState}. */
+  readonly spent: RunUsage | undefined
   readonly reason: string | null
   /** Version of the event that ended it. */
   readonly version: number

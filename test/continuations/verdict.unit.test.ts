@@ -92,6 +92,7 @@ const ended: RunEnd = {
   output: null,
   failure: null,
   details: null,
+  spent: undefined,
   reason: null,
   version: 1,
   time: 1,

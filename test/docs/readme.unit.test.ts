@@ -14,6 +14,7 @@ const marked = (path: string, comment: string) =>
 test.each([
   ['examples/readme/main.ts', '//'],
   ['examples/readme/payouts.py', '#'],
+  ['examples/capabilities/main.ts', '//'],
 ])('the README shows %s as it runs in the tests', (path, comment) => {
   expect(marked(path, comment).length).toBeGreaterThan(200)
   expect(read('README.md')).toContain(marked(path, comment))

@@ -10,3 +10,12 @@ export function codeOf(work: () => unknown): string | undefined {
   }
   return undefined
 }
+
+/** What a promise is rejected with. */
+export const caughtBy = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => {
+      throw new Error('It was expected to be rejected.')
+    },
+    (error: unknown) => error,
+  )

@@ -1,14 +1,10 @@
 import { z } from 'zod'
-import { canonicalJson, isThreadlogError, type JsonValue, jsonEqual, jsonParse, toJson } from '../base/index.ts'
-import type { CapabilityEntry } from '../messages/index.ts'
-import { stateError } from './run-errors.ts'
-
-/** What a capability can do with its namespace; the last write wins, and each is written as an event when the run next commits. */
-export interface CapabilityStore {
-  read<T extends z.ZodType>(o: { id: string; version: string; schema: T }): z.output<T> | null
-  write(o: { id: string; version: string; value: unknown; schema?: z.ZodType }): void
-  delete(id: string): void
-}
+import { canonicalJson, isThreadlogError, type JsonValue, jsonEqual, jsonParse, Payload, toJson } from '../../base/index.ts'
+import type { EventDraft } from '../../events/index.ts'
+import type { CapabilityEntry } from '../../messages/index.ts'
+import { PAYLOAD_LIMIT } from '../drafts.ts'
+import { stateError } from '../run-errors.ts'
+import type { CapabilityStore } from '../tool.ts'
 
 /**
  * The capability state of one run (state spec §6): namespaces with exact versions, replaced as a whole. A namespace nobody reads is never looked
@@ -16,7 +12,8 @@ export interface CapabilityStore {
  */
 export class CapabilityStates implements CapabilityStore {
   readonly #entries: Map<string, CapabilityEntry>
-  readonly #changed = new Set<string>()
+  /** What is not in the log yet, by namespace. */
+  readonly #pending = new Map<string, EventDraft>()
 
   constructor(entries: Readonly<Record<string, CapabilityEntry>> = {}) {
     this.#entries = new Map(Object.entries(structuredClone(entries)))
@@ -42,18 +39,26 @@ export class CapabilityStates implements CapabilityStore {
     })
   }
 
-  /** Replaces a namespace. An equal write changes nothing. @throws as {@link read}; `json_invalid` */
+  /** Replaces a namespace. An equal write changes nothing. @throws as {@link read}; `json_invalid`, `capability_state_too_large` */
   write({ id, version, value, schema }: { id: string; version: string; value: unknown; schema?: z.ZodType }): void {
     checkNames(id, version)
+    if (id.startsWith(RESERVED))
+      throw stateError('capability_state_id_invalid', 'That namespace belongs to threadlog.', { path: 'id' })
     const data = ordered(toJson(schema ? fitting(id, schema, value) : value))
     const before = this.#entries.get(id)
     if (before?.version === version && jsonEqual(before.data, data)) return
+    const payload = Payload.of(data)
+    if (payload.bytes.byteLength > PAYLOAD_LIMIT)
+      throw stateError('capability_state_too_large', 'The capability state is too large to be recorded.', {
+        expected: `at most ${PAYLOAD_LIMIT} bytes of canonical JSON`,
+        details: { capability_id: id },
+      })
     this.#entries.set(id, { version, data })
-    this.#changed.add(id)
+    this.#pending.set(id, { type: 'capability.written/1', data: { capability_id: id, version, data: payload } })
   }
 
   delete(id: string): void {
-    if (this.#entries.delete(id)) this.#changed.add(id)
+    if (this.#entries.delete(id)) this.#pending.set(id, { type: 'capability.deleted/1', data: { capability_id: id } })
   }
 
   /** One entry, without the others; null if there is none. Any key is legal here. */
@@ -67,13 +72,19 @@ export class CapabilityStates implements CapabilityStore {
     return structuredClone(Object.fromEntries(this.#entries))
   }
 
-  /** What was written or deleted since the last call. */
-  takeChanges(): { id: string; entry: CapabilityEntry | null }[] {
-    const changes = [...this.#changed].map((id) => ({ id, entry: this.get(id) }))
-    this.#changed.clear()
-    return changes
+  /** The events of what was written or deleted and is not accepted yet. */
+  drafts(): EventDraft[] {
+    return [...this.#pending.values()]
+  }
+
+  /** Says that these are in the log; what was written meanwhile is still to come. */
+  accepted(drafts: readonly EventDraft[]): void {
+    for (const [id, draft] of this.#pending) if (drafts.includes(draft)) this.#pending.delete(id)
   }
 }
+
+/** Namespaces that are made from the log. */
+export const RESERVED = 'threadlog.'
 
 const ordered = (value: JsonValue): JsonValue => jsonParse(canonicalJson(value)) as JsonValue
 
