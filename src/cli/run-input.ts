@@ -13,6 +13,7 @@ export interface RunInput extends Scope {
   inputJson?: string
   toolRecovery?: 'never' | 'declared' | 'always'
   toolErrors?: 'throw' | 'return'
+  abandon?: true
 }
 
 /** Adds the arguments and options of commands that ask for a run. */

@@ -1,5 +1,5 @@
 import type { Source } from '../events/index.ts'
-import { findWait, type ThreadState, type Wait } from '../projections/index.ts'
+import { findWait, STALE_BRANCH, type ThreadState, type Wait } from '../projections/index.ts'
 import type { Judgement } from './judgement.ts'
 import type { Submission } from './result.ts'
 
@@ -47,6 +47,7 @@ export function judge(
   }
   // One without an outcome that its host has claimed had expired before.
   if (wait.status === 'claimed') return { verdict: 'expired' }
+  if (wait.status === 'abandoned' && wait.endedWith?.code === STALE_BRANCH) return { verdict: 'stale-branch' }
   if (wait.status === 'cancelled' || wait.status === 'expired' || wait.status === 'abandoned') return { verdict: wait.status }
   if (thread.state.invocations.has(wait.invocationId)) return { verdict: 'late' }
   if (submission.proposal_digest !== undefined && submission.proposal_digest !== wait.item.proposal_digest)

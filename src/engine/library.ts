@@ -4,6 +4,7 @@ import {
   type Agent,
   type AttemptEnd,
   callerMismatch,
+  checkSuspension,
   definitionError,
   open,
   request,
@@ -42,7 +43,7 @@ export interface Watch {
  * Runs an agent on a thread in this process until the run ends: completed, failed, cancelled, or suspended on something only the
  * outside can answer. A resolved suspension is resumed; a run whose owner died is recovered first.
  * @throws ThreadlogError as {@link prepareRun}; `run_active` (retry), `thread_quarantined`, `thread_id_invalid`, `thread_moved`, `input_too_large`,
- *   `state_too_large`, `tool_threw`, `deferred_surface_mismatch`
+ *   `state_too_large`, `suspension_open`, `tool_threw`, `deferred_surface_mismatch`
  */
 export async function runInProcess(deps: LibraryDeps, agent: Agent, o: RunOptions): Promise<RunResult> {
   return runPrepared(deps, prepareRun(deps, agent, o))
@@ -95,7 +96,10 @@ export async function runPrepared(deps: LibraryDeps, run: PreparedRun, watch: Wa
       } else if (status === 'resolved' && !wantsMore) return await ended(deps, run, await runner.resume(stream, agent, drive))
       else if (status === 'waiting' && !wantsMore && !run.previous) return await standing(store, state)
       else if (state.requested.length > 0) throw busy('Runs are queued on this thread.')
-      else return await fresh(deps, run, drive, cancelled, checked)
+      else {
+        checkSuspension(state, agent, { abandon: o.abandon, answers: run.resume })
+        return await fresh(deps, run, drive, cancelled, checked)
+      }
     }
   } finally {
     o.signal?.removeEventListener('abort', stop)
@@ -139,6 +143,7 @@ async function fresh(
     toolErrors: o.toolErrors ?? 'throw',
     ...(o.usageLimits === undefined ? {} : { usageLimits: o.usageLimits }),
     ...(o.resumeUsage === true ? { resumeUsage: true } : {}),
+    ...(o.abandon === true ? { abandon: true } : {}),
   } as const
   const wanted = { runId, agent: agent.name, input: await inputOf(o), options, commandId: null, answers: run.resume }
   if (o.signal?.aborted) throw aborted()

@@ -1,9 +1,10 @@
 import { type JsonValue, reject, retryLater } from '../base/index.ts'
 import { type StreamKey, type ThreadKey, threadStream } from '../events/index.ts'
-import { type Agent, fork, type Reconciliation, reconcile } from '../harness/index.ts'
+import { type Agent, type Reconciliation, reconcile } from '../harness/index.ts'
 import type { RecordedEvent } from '../log/index.ts'
 import type { HarnessState } from '../messages/index.ts'
 import { harnessState, Proposal, type Tail, type ThreadState, type ThreadStore } from '../projections/index.ts'
+import { fork, takePlace } from './branches.ts'
 import { cancelThread, cut, isUncut } from './cancel.ts'
 import { resultOf } from './results.ts'
 import type { Runner } from './runner.ts'
@@ -19,8 +20,6 @@ export interface ThreadHandleDeps {
 
 const noVersion = () =>
   reject('version_unknown', 'The thread has no such version.', { path: 'at', expected: 'a version from 1 to that of the thread' })
-
-const FORKED = { kind: 'api', id: '', source: 'fork' }
 
 /** One thread: look at it, replay it, cancel what runs on it, recover what was left. */
 export class ThreadHandle {
@@ -76,22 +75,19 @@ export class ThreadHandle {
    * own `toolRecovery` about the calls that they would have answered. Input that no request carries yet stays here too.
    * What environments reported stays here too, and retained children get threads of their own.
    * @param o.thread id of the new thread; default: a new one
+   * @param o.supersede the new thread takes this one's place: what runs, waits or is queued here ends, and results of its waits that come later get
+   *   the verdict `stale-branch`. Repeated with the same `thread` and `at` after a crash, it does what is left to do
    * @throws ThreadlogError `thread_unknown`, `version_unknown`, `thread_exists`, `thread_id_invalid`, `state_fork_same_thread`, `state_too_large`;
    *   `capability_state_version_unsupported`, `capability_state_invalid` for a registry of children that this version does not know
    */
-  async fork(o: { at?: number; thread?: string } = {}): Promise<ThreadHandle> {
+  async fork(o: { at?: number; thread?: string; supersede?: boolean } = {}): Promise<ThreadHandle> {
     const { store } = this.#d
-    if (o.at !== undefined && !(Number.isSafeInteger(o.at) && o.at > 0)) throw noVersion()
-    const from = await this.#existing(o.at)
-    if (o.at !== undefined && from.version !== o.at) throw noVersion()
-    const thread = o.thread ?? store.ids.thread()
-    const handle = new ThreadHandle(this.#d, { ...this.key, thread })
-    const copied = harnessState(from).fork({ threadId: thread, ids: store.ids })
-    const parent = { stream: this.stream, version: from.version, hash: from.hash }
-    await store.commit(handle.stream, (state) => {
-      const context = { stream: handle.stream, now: store.clock.now(), actor: FORKED, runId: null, attempt: null }
-      return fork(Proposal.on(state, context), handle.key, copied, parent)
-    })
+    const { at } = o
+    if (at !== undefined && !(Number.isSafeInteger(at) && at > 0)) throw noVersion()
+    const from = await this.#existing(at)
+    if (at !== undefined && from.version !== at) throw noVersion()
+    const handle = new ThreadHandle(this.#d, { ...this.key, thread: o.thread ?? store.ids.thread() })
+    await (o.supersede ? takePlace(store, from, handle.key, at) : fork(store, from, handle.key))
     return handle
   }
 

@@ -30,7 +30,7 @@ import {
   type Validators,
 } from '../continuations/index.ts'
 import { type EdgeCodec, edgeCodec, type ThreadKey, threadStream } from '../events/index.ts'
-import { type Agent, open, request } from '../harness/index.ts'
+import { type Agent, checkSuspension, open, request } from '../harness/index.ts'
 import { type LogBackend, openLog } from '../log/index.ts'
 import { Folds, indexProjectors, Proposal, Tail, ThreadStore } from '../projections/index.ts'
 import type { SettleAnswer } from './answer-waits.ts'
@@ -161,17 +161,25 @@ export class Threadlog implements AsyncDisposable {
     commandId?: string
     toolRecovery?: RunOptions['toolRecovery']
     toolErrors?: RunOptions['toolErrors']
+    abandon?: RunOptions['abandon']
   }): Promise<RunHandle> {
     this.#open()
     const thread = o.thread ?? (o.commandId === undefined ? this.#ids.thread() : threadOf(o.commandId))
     const key: ThreadKey = { application: this.application, user: o.user ?? 'default', thread }
     const stream = threadStream(key)
     const agent = typeof o.agent === 'string' ? o.agent : o.agent.name
-    const options = { toolRecovery: o.toolRecovery ?? 'declared', toolErrors: o.toolErrors ?? 'return' } as const
+    const options = {
+      toolRecovery: o.toolRecovery ?? 'declared',
+      toolErrors: o.toolErrors ?? 'return',
+      ...(o.abandon === true ? { abandon: true } : {}),
+    } as const
+    const own = typeof o.agent === 'string' ? this.#agents.get(o.agent) : o.agent
     const wanted = { runId: this.#ids.run(), agent, input: o.input ?? null, options, commandId: o.commandId ?? null }
     const { state } = await this.store.commit(stream, (before) => {
       const actor = { kind: 'api', id: '', source: 'start' }
       const context = { stream, now: this.#clock.now(), actor, runId: null, attempt: null, commandId: wanted.commandId }
+      const again = wanted.commandId !== null && before.commands.has(wanted.commandId)
+      if (own && !again) checkSuspension(before, own, { abandon: o.abandon, answers: null })
       return request(open(Proposal.on(before, context), key), wanted)
     })
     const runId = (wanted.commandId === null ? undefined : state.commands.get(wanted.commandId)) ?? wanted.runId

@@ -52,6 +52,8 @@ export interface RunOptions {
    * and so does the usage of the result; default: from zero. A run that resumes a suspension of this log keeps the options of the suspended one.
    */
   resumeUsage?: boolean
+  /** Gives up what a suspended thread waits for; needed only by an agent with `onNewInput: 'require-abandon'`. */
+  abandon?: boolean
   /** What happens to calls whose outcome is unknown. Default `declared`: those marked retryable run again. */
   toolRecovery?: ToolRecovery
   /** Default `throw`: a tool's exception ends the run and is thrown. `return`: the model is told the error's class name. */

@@ -140,6 +140,8 @@ const shapes = {
     idempotency_key: text,
     /** The effect must start within this many milliseconds of the append being sent (R20). */
     start_by_ms: count,
+    /** Of a call whose tool was defined anew since it was approved: digest of the proposal as it runs. */
+    changed_proposal: optional(hash),
   },
   'tool.settled/1': {
     call_id: text,

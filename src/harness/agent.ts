@@ -23,6 +23,10 @@ export interface Agent {
   readonly reviewer?: Reviewer
   /** Milliseconds that waits of a provider last whose tool says nothing, by provider. */
   readonly deadlines: ReadonlyMap<string, number>
+  /** What input does that comes while the thread is suspended. */
+  readonly onNewInput: 'supersede' | 'require-abandon'
+  /** What becomes of an approval whose tool was defined anew since. */
+  readonly onChangedProposal: 'refuse' | 'report'
   /** What its answer must be; undefined: any text. */
   readonly output?: OutputType
   readonly modelRetries: number
@@ -69,6 +73,10 @@ const QUESTION_IDENTITY = `tool/a13n-user-interaction-tools/${QUESTION_TOOL}`
  * @param o.questions adds `ask_user_question`
  * @param o.capabilities what they bring stands behind what the agent has of its own; their hooks run in this order
  * @param o.permissions by tool name: `allow` runs it without asking, `ask` needs a person, `review` asks the reviewer, `deny` refuses
+ * @param o.onNewInput input for a suspended thread takes the place of what it waits for (`supersede`, the default), or is refused unless the run says
+ *   `abandon: true` (`require-abandon`)
+ * @param o.onChangedProposal an approval is of a tool, its arguments and its definition: of another definition it resumes nothing (`refuse`, the
+ *   default), or runs and is reported in `tool.dispatched` (`report`, as the original does)
  * @param o.output zod type of the answer, synchronous checks only: the model is asked for JSON, and told of what does not fit, 3 times at most;
  *   default: the text
  * @param o.modelRetries how often a request is sent again that failed before anything came of it, and may succeed later; default 2
@@ -89,6 +97,8 @@ export function defineAgent(o: {
   permissions?: Readonly<Record<string, Permission>>
   reviewer?: Reviewer
   deadlines?: Readonly<Record<string, number>>
+  onNewInput?: Agent['onNewInput']
+  onChangedProposal?: Agent['onChangedProposal']
   output?: z.ZodType
   modelRetries?: number
   modelRecovery?: ModelRecovery
@@ -116,6 +126,8 @@ export function defineAgent(o: {
   const coldStartSeconds = o.coldStart === false ? undefined : (o.coldStart?.idleSeconds ?? COLD_START_IDLE_SECONDS)
   return {
     ...{ name: o.name, revision: o.revision, model: o.model, system, tools, capabilities, coldStartSeconds },
+    onNewInput: oneOf('onNewInput', o.onNewInput, ['supersede', 'require-abandon']),
+    onChangedProposal: oneOf('onChangedProposal', o.onChangedProposal, ['refuse', 'report']),
     permissions: permissionsOf(o.permissions ?? {}),
     deadlines: new Map(
       Object.entries(o.deadlines ?? {}).map(([provider, ms]) => [provider, deadlineOf(ms, `deadlines.${provider}`)]),
@@ -125,6 +137,13 @@ export function defineAgent(o: {
     ...(o.output === undefined ? {} : { output: { schema: jsonSchema(o.output, 'output'), validate: validator(o.output) } }),
     ...(o.modelRecovery === undefined ? {} : { modelRecovery: checkedRecovery(o.modelRecovery) }),
   }
+}
+
+/** The first is the default. */
+function oneOf<T extends string>(path: string, given: T | undefined, known: readonly [T, T]): T {
+  if (given === undefined) return known[0]
+  if (known.includes(given)) return given
+  throw reject('agent_invalid', 'There is no such choice.', { path, expected: known.join(' or ') })
 }
 
 const PERMISSIONS: readonly Permission[] = ['allow', 'ask', 'review', 'deny']

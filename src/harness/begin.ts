@@ -7,6 +7,7 @@ import {
   type Proposal,
   type RequestedRun,
   type RunState,
+  type ThreadState,
   threadStatus,
   type Wait,
 } from '../projections/index.ts'
@@ -28,6 +29,8 @@ export interface RunRecordOptions {
   usageLimits?: UsageLimits
   /** Goes on counting from what the run before it, or the imported state, tells. */
   resumeUsage?: boolean
+  /** Gives up what a suspended thread waits for, where its agent wants to hear that. */
+  abandon?: boolean
 }
 
 export interface RunRequest {
@@ -109,12 +112,13 @@ export function request(proposal: Proposal, r: RunRequest): Proposal {
       expected: `at most ${PAYLOAD_LIMIT - 4096} bytes of JSON`,
       details: { bytes: input.bytes.byteLength, limit: PAYLOAD_LIMIT - 4096 },
     })
-  const { toolRecovery: tool_recovery, toolErrors: tool_errors, usageLimits, resumeUsage } = r.options
+  const { toolRecovery: tool_recovery, toolErrors: tool_errors, usageLimits, resumeUsage, abandon } = r.options
   if (resumeUsage && latestUsage(proposal.state) === undefined) throw usageMissing()
   const options = Payload.of({
     ...{ tool_recovery, tool_errors },
     ...(usageLimits === undefined ? {} : { usage_limits: { ...usageLimits } }),
     ...(resumeUsage ? { resume_usage: true } : {}),
+    ...(abandon ? { abandon: true } : {}),
   })
   const answers = r.answers === undefined ? null : Payload.of(r.answers.toJSON())
   return proposal.add({
@@ -162,11 +166,38 @@ export function recordedOptions(payload: Payload | undefined): RunRecordOptions 
   return {
     toolRecovery: (value['tool_recovery'] as ToolRecovery | undefined) ?? 'declared',
     toolErrors: value['tool_errors'] === 'throw' ? 'throw' : 'return',
+    abandon: value['abandon'] === true,
   }
+}
+
+/** True if the thread waits, or has answers that no run has taken, and the agent wants to be told before they are given up. */
+const isKept = ({ run }: ThreadState, agent: Agent, o: { abandon?: boolean | undefined; answers: unknown }): boolean =>
+  run?.status === 'suspended' && agent.onNewInput === 'require-abandon' && !o.abandon && !o.answers
+
+/** @throws ThreadlogError `suspension_open` */
+export function checkSuspension(state: ThreadState, agent: Agent, o: { abandon?: boolean | undefined; answers: unknown }): void {
+  if (!isKept(state, agent, o)) return
+  const { code, message } = SUSPENSION_OPEN
+  throw reject(code, message, {
+    path: 'abandon',
+    expected: 'true, to give up what the thread waits for',
+    details: { waits: state.waits.size, run_id: state.run?.runId ?? '' },
+    hint: 'Answer its waits, or pass `abandon: true`: then later answers get the verdict `abandoned`.',
+  })
+}
+
+const SUSPENSION_OPEN = {
+  code: 'suspension_open',
+  message: 'The thread is suspended, and the new input does not say that it gives that up.',
 }
 
 /** Begins a requested run on an idle or suspended thread; a suspension is given up first: its waits, then its invocation. */
 export function start(proposal: Proposal, requested: RequestedRun, agent: Agent, owner: Owner): Proposal {
+  const { abandon } = recordedOptions(requested.options)
+  if (isKept(proposal.state, agent, { abandon, answers: requested.answers })) {
+    const data = { run_id: requested.runId, failure: { ...SUSPENSION_OPEN, retryable: false }, details: Payload.of({}) }
+    return proposal.for(requested.runId, 1).add({ type: 'run.failed/1', data })
+  }
   let begun = supersede(proposal.for(requested.runId, 1)).add(
     startedEvent({
       runId: requested.runId,
@@ -268,6 +299,7 @@ function surfaceMismatch(waits: readonly Wait[], agent: Agent): string | undefin
     if (!tool && item.kind === 'external' && outcome?.failure) continue
     if (!tool || toolIdentity(tool) !== item.tool) return item.tool
     // An approval is of a tool, arguments and a definition: of another definition nobody was asked.
+    if (agent.onChangedProposal === 'report') continue
     if (item.kind === 'approval' && proposalDigest(tool, item.arguments.value as JsonObject) !== item.proposal_digest)
       return item.tool
   }

@@ -31,6 +31,8 @@ export interface Approval {
   overrideArgs: JsonObject | undefined
   /** What came with it. */
   metadata?: JsonObject
+  /** What was approved, where that is known. */
+  proposal?: { readonly digest: string; readonly args: JsonObject }
 }
 
 /** Decides what to do with a call of the model. Pure, given the agent. */

@@ -16,6 +16,7 @@ export { type AiTool, aiTools } from './ai-tools.ts'
 export { runAttempt, START_BY_MS } from './attempt.ts'
 export type { AttemptEnd, AttemptOptions, RunBindings } from './attempt-options.ts'
 export {
+  checkSuspension,
   checkToolRecovery,
   fork,
   open,
@@ -45,7 +46,7 @@ export * from './deferred/index.ts'
 export { UNKNOWN_RESULT } from './drafts.ts'
 export { DEFERRAL_UNAVAILABLE, POLICY_DENIED, POLICY_REASON } from './execute.ts'
 export { CONTINUE } from './model-outcomes.ts'
-export { abandonWaits, cancel, fail } from './plan.ts'
+export { abandonWaits, cancel, fail, leaveBranch } from './plan.ts'
 export { openBatchCalls } from './plan-calls.ts'
 export { INTERRUPTED_BEFORE_RESULT } from './prepare.ts'
 export { type Reconciliation, reconcile } from './reconcile.ts'

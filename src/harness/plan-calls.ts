@@ -1,4 +1,4 @@
-import type { JsonValue } from '../base/index.ts'
+import type { JsonObject, JsonValue } from '../base/index.ts'
 import { jsonDigest } from '../base/index.ts'
 import { EXPIRED } from '../continuations/index.ts'
 import type { EventDraft } from '../events/index.ts'
@@ -12,12 +12,13 @@ import {
   type ThreadState,
   type Wait,
 } from '../projections/index.ts'
-import { type Agent, toolIdentity } from './agent.ts'
+import { type Agent, proposalDigest, toolIdentity } from './agent.ts'
 import { answerFor, type CallerAnswer } from './caller-answers.ts'
 import { APPROVAL_WAIT, type Approval, approvalIn, type Classified, classify, resultSchemaId } from './classify.ts'
 import { MAX_TOOL_RETRIES, type Settling, settle, settleByWait, settleUnknown } from './drafts.ts'
 import type { Executed, Start } from './executed.ts'
 import type { ReservedId } from './reserve.ts'
+import type { Tool } from './tool.ts'
 
 /** What the planner must know beside the state. */
 export interface PlanEnvironment {
@@ -78,7 +79,11 @@ function waitOf(state: ThreadState, callId: string): Wait | undefined {
   return id === undefined ? undefined : findWait(state, id)
 }
 
-const grantedBy = (wait: Wait): Approval | undefined => approvalIn(wait.outcome?.value?.value ?? null)
+function grantedBy({ outcome, item }: Wait): Approval | undefined {
+  const approval = approvalIn(outcome?.value?.value ?? null)
+  const proposal = { digest: item.proposal_digest, args: item.arguments.value as JsonObject }
+  return approval && { ...approval, proposal }
+}
 
 /**
  * The answer that was accepted for a call, claimed or, when new input or a cancel came first, not; a granted approval is none: the call is
@@ -176,7 +181,7 @@ export function planCalls(proposal: Proposal, env: PlanEnvironment): CallsPlan {
           continue
         }
         const start: Start = { ...what, callId: id, number: (known?.dispatch?.number ?? 0) + 1, key: keyOf(proposal.state, id) }
-        proposal = proposal.add(dispatch(start, env.startByMs))
+        proposal = proposal.add(dispatch(start, env.startByMs, changedSince(verdict.approval, what.tool)))
         starts.push(start)
         running++
         barrier = what.tool.sequential
@@ -209,7 +214,14 @@ function isSequential(state: ThreadState, callId: string, agent: Agent): boolean
 const keyOf = (state: ThreadState, callId: string): string =>
   idempotencyKey(state.identity?.stream ?? '', state.batch?.origin ?? '', callId)
 
-const dispatch = (start: Start, startByMs: number): EventDraft => ({
+/** What is proposed now, if the tool was defined anew since its call was approved. */
+function changedSince(approval: Approval | undefined, tool: Tool): string | null {
+  if (!approval?.proposal) return null
+  const now = proposalDigest(tool, approval.proposal.args)
+  return now === approval.proposal.digest ? null : now
+}
+
+const dispatch = (start: Start, startByMs: number, changed: string | null): EventDraft => ({
   type: 'tool.dispatched/1',
   data: {
     call_id: start.callId,
@@ -218,6 +230,7 @@ const dispatch = (start: Start, startByMs: number): EventDraft => ({
     number: start.number,
     idempotency_key: start.key,
     start_by_ms: startByMs,
+    changed_proposal: changed,
   },
 })
 

@@ -1,7 +1,7 @@
 import { type JsonValue, Payload } from '../base/index.ts'
 import type { EventDraft, WaitFailure } from '../events/index.ts'
 import { isoTimestamp, type RequestMessage, type ResponseMessage, retryFeedbackPart, toolCalls } from '../messages/index.ts'
-import { messageOf, type Proposal, type RunState, type ThreadState } from '../projections/index.ts'
+import { messageOf, type Proposal, type RunState, STALE_BRANCH, type ThreadState } from '../projections/index.ts'
 import { hasUncomposedAnswers } from './caller-answers.ts'
 import {
   compose,
@@ -269,12 +269,23 @@ function endWaits(proposal: Proposal, failure: WaitFailure | null): Proposal {
   return proposal
 }
 
+/**
+ * Ends a suspended run because its thread goes on as another one, from an earlier point or this: its waits belong to the branch that was left,
+ * and so do their results.
+ */
+export function leaveBranch(proposal: Proposal, thread: string): Proposal {
+  const { run } = proposal.state
+  if (run?.status !== 'suspended') return proposal
+  const left = abandonWaits(closeCalls(proposal, true), { code: STALE_BRANCH, retryable: false })
+  return left.add({ type: 'run.cancelled/1', data: { run_id: run.runId, reason: `goes on as ${thread}` } })
+}
+
 /** Gives up the waits of a suspended run for new input; their calls follow `tool_recovery` in the run that begins. */
-export function abandonWaits(proposal: Proposal): Proposal {
+export function abandonWaits(proposal: Proposal, failure: WaitFailure | null = null): Proposal {
   for (const wait of proposal.state.waits.values())
     proposal = proposal.add({
       type: 'continuation.abandoned/1',
-      data: { continuation_id: wait.id, revision: wait.revision + 1, failure: null },
+      data: { continuation_id: wait.id, revision: wait.revision + 1, failure },
     })
   return proposal
 }

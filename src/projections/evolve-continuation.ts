@@ -38,7 +38,10 @@ export function evolveContinuation(state: ThreadState, event: LogEvent): ThreadS
     case 'continuation.expired/1':
       return close(state, event, ['pending'], () => ({ status: 'expired', ...given(event.data.failure) }))
     case 'continuation.abandoned/1':
-      return close(state, event, ['pending', 'completed', 'failed'], () => ({ status: 'abandoned' }))
+      return close(state, event, ['pending', 'completed', 'failed'], () => ({
+        status: 'abandoned',
+        ...given(event.data.failure),
+      }))
     default:
       throw unfoldable(event, 'this version has no rule for it.')
   }

@@ -213,6 +213,9 @@ export interface RunEnd {
   readonly time: number
 }
 
+/** Why a wait was abandoned whose thread goes on as another one. */
+export const STALE_BRANCH = 'stale_branch'
+
 export type WaitStatus = 'pending' | 'completed' | 'failed' | 'claimed' | 'cancelled' | 'expired' | 'abandoned'
 
 /** A continuation: the durable, addressable record of one deferred item. */

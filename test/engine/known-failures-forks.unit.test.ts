@@ -35,6 +35,58 @@ test('row 21: an answer to what was asked before a rewind is not one to what is 
   await threads.close()
 })
 
+test('row 21: a rewind that takes the place of its thread leaves the old question behind, and its answer is stale', async () => {
+  const { tools } = toolbox()
+  const agent = agentOf(
+    (prompt) =>
+      prompt.some(({ role }) => role === 'tool') ? says('done') : calls(['c1', 'far', { n: 1 }], ['c2', 'far', { n: 2 }]),
+    [tools.far],
+  )
+  const threads = await openThreadlog({ agents: [agent] })
+  const asked = await threads.run(agent, { thread: 'thr_a', input: 'go' })
+  const answer = (i: number, ok = true) =>
+    threads.submit({ provider: 'outside', continuation_id: asked.waits[i]?.id ?? '', result: { ok } })
+  expect((await answer(0)).verdict).toBe('accepted')
+  await threads.start({ agent: 'agent', thread: 'thr_a', input: 'queued' })
+  const composed = (await eventsOf(threads, 'thr_a')).findIndex(({ event }) => event?.type === 'run.started/1')
+  const rewind = () => threads.thread('thr_a').fork({ at: composed, thread: 'thr_b', supersede: true })
+  const fork = await rewind()
+  expect([(await answer(1)).verdict, (await answer(1, false)).verdict]).toEqual(['stale-branch', 'stale-branch'])
+  // What was accepted before keeps its answer, and resumes nothing.
+  expect([(await answer(0)).verdict, (await answer(0, false)).verdict]).toEqual(['duplicate', 'conflict'])
+  const provider = threads.continuations('outside')
+  expect(await provider.listPending()).toEqual([])
+  expect((await threads.thread('thr_a').state()).messageHistory.at(-1)?.kind).toBe('request')
+  const again = await threads.run(agent, { thread: 'thr_b', input: 'go' })
+  expect(again).toMatchObject({ status: 'suspended', waits: [{ status: 'pending' }, { status: 'pending' }] })
+  expect(returnsOf((await fork.state()).messageHistory)).toEqual([])
+  // Once more changes nothing; another place is refused.
+  const events = (await eventsOf(threads, 'thr_a')).length
+  await rewind()
+  expect((await eventsOf(threads, 'thr_a')).length).toBe(events)
+  for (const at of [1, 3])
+    await expect(threads.thread('thr_a').fork({ at, thread: 'thr_b', supersede: true })).rejects.toMatchObject({
+      code: 'thread_exists',
+    })
+  await threads.close()
+})
+
+test('row 21: a rewind that was cut between its two threads is finished by the same call', async () => {
+  const { tools } = toolbox()
+  const agent = agentOf(
+    (prompt) => (prompt.some(({ role }) => role === 'tool') ? says('done') : calls(['c1', 'far', { n: 1 }])),
+    [tools.far],
+  )
+  const threads = await openThreadlog({ agents: [agent] })
+  const asked = await threads.run(agent, { thread: 'thr_a', input: 'go' })
+  // What a crash leaves: the fork is there, and the first thread has not heard of it.
+  await threads.thread('thr_a').fork({ thread: 'thr_b' })
+  await threads.thread('thr_a').fork({ thread: 'thr_b', supersede: true })
+  const late = await threads.submit({ provider: 'outside', continuation_id: asked.waits[0]?.id ?? '', result: { ok: true } })
+  expect(late.verdict).toBe('stale-branch')
+  await threads.close()
+})
+
 // After a rewind the head stayed where it had been, so what was said next went on from the wrong place.
 // Here each branch is a stream: its head is its last event, whatever is forked from it, and when.
 test('row 11: after two rewinds each branch goes on from its own newest message', async () => {

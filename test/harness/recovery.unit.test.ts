@@ -45,6 +45,7 @@ function crashed(mode: ToolRecovery, made: [id: string, tool: string, args: Json
       number: 1,
       idempotency_key: `key-${call_id}`,
       start_by_ms: 5,
+      changed_proposal: null,
     }
     return { type: 'tool.dispatched/1', data }
   })

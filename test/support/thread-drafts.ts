@@ -114,6 +114,7 @@ export const dispatched = (call_id: string, number: number): EventDraft => ({
     number,
     idempotency_key: `key of ${call_id}`,
     start_by_ms: 1000,
+    changed_proposal: null,
   },
 })
 

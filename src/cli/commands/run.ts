@@ -22,6 +22,7 @@ export function runCommand(program: Command, session: Session): void {
         'standard output as it comes and how the run ended to standard error; json is the result; jsonl tells every event and ends with the result.',
     )
     .option('--agent <name>', 'which agent of the module')
+    .option('--abandon', 'give up what the thread waits for, where its agent wants to hear that')
     .addOption(new Option('--tool-recovery <mode>', 'calls whose outcome is unknown').choices(['never', 'declared', 'always']))
     .addOption(
       new Option('--tool-errors <mode>', "a tool's exception ends the run, or its class is told to the model").choices([
@@ -42,8 +43,8 @@ export function runCommand(program: Command, session: Session): void {
       const agents = await loadAgents(path)
       const agent = chooseAgent(agents, o.agent, path)
       const { application, user, thread } = place
-      const { toolRecovery, toolErrors } = o
-      const options = { user, thread, input, toolRecovery, toolErrors, signal: context.interrupt }
+      const { toolRecovery, toolErrors, abandon } = o
+      const options = { user, thread, input, toolRecovery, toolErrors, abandon, signal: context.interrupt }
       return working(context.log, { application, agents }, async (threads) => {
         const result = await tell(context, threads.stream(agent, options))
         return result.status === 'failed' || result.status === 'cancelled' ? EXIT.otherAnswer : EXIT.done

@@ -24,6 +24,7 @@ export function startCommand(program: Command, session: Session): void {
       'Records that a run is wanted; any engine on this log that has the agent does it. Creates the log if there is none.',
     )
     .option('--command-id <id>', 'repeat it when it is not sure that the command arrived: it asks once')
+    .option('--abandon', 'give up what the thread waits for, where its agent wants to hear that')
     .addOption(new Option('--tool-recovery <mode>', 'calls whose outcome is unknown').choices(['never', 'declared', 'always']))
     .addOption(
       new Option('--tool-errors <mode>', "a tool's exception ends the run, or its class is told to the model").choices([
@@ -38,9 +39,9 @@ export function startCommand(program: Command, session: Session): void {
     if (o.timeout !== undefined && !o.wait) throw usage('--timeout goes with --wait.')
     const { application, user, thread } = runPlace(threadText, o)
     const input = await inputOf(text, o)
-    const { commandId, toolRecovery, toolErrors } = o
+    const { commandId, toolRecovery, toolErrors, abandon } = o
     return working(context.log, { application }, async (threads) => {
-      const run = await threads.start({ agent, user, thread, input, commandId, toolRecovery, toolErrors })
+      const run = await threads.start({ agent, user, thread, input, commandId, toolRecovery, toolErrors, abandon })
       if (!o.wait) return started(context, run)
       const result = await ending(context, run, o.timeout)
       if (!result) return EXIT.done

@@ -42,11 +42,13 @@ export function forkCommand(program: Command, session: Session): void {
     .description('Copies a thread, as it is or was, to a new one of the same user. Waits that are open stay with the first.')
     .option('--at <version>', 'as it was: a version, -N (N events before the newest), or @<ISO time>', parsed(parseVersion))
     .option('--thread <id>', 'id of the new thread (default: a new one)')
-  action<Scope & { at?: VersionSpec; thread?: string }, [string]>(command, session, (context, o, text) =>
+    .option('--supersede', 'it takes the place of the first, which ends with its waits; later results of those are stale-branch')
+  action<Scope & { at?: VersionSpec; thread?: string; supersede?: true }, [string]>(command, session, (context, o, text) =>
     acting(context, text, o, async ({ handle, name, at }) => {
       const made = await handle.fork({
         ...(at === undefined ? {} : { at }),
         ...(o.thread === undefined ? {} : { thread: o.thread }),
+        ...(o.supersede ? { supersede: true } : {}),
       })
       const said = `${made.key.thread} begins as ${name}${at === undefined ? '' : ` was at version ${at}`}`
       await context.result(

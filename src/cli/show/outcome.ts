@@ -124,7 +124,11 @@ export function noteOf(event: LogEvent, form: PayloadForm): string {
     case 'history.revised/1':
       return filled(event.data.why, payloadText(event.data.patch, form))
     case 'tool.dispatched/1':
-      return filled(event.data.tool, event.data.number > 1 ? `dispatch ${event.data.number}` : '')
+      return filled(
+        event.data.tool,
+        event.data.number > 1 ? `dispatch ${event.data.number}` : '',
+        event.data.changed_proposal ? 'defined anew since it was approved' : '',
+      )
     case 'tool.settled/1':
       return filled(event.data.reason ?? '', partText(event.data.part, form))
     case 'run.suspended/1':
