@@ -1,14 +1,25 @@
 // A capability that two agents could share: it tells the model what customers have seen, keeps a count in the log, and shortens long histories.
 //   node examples/capabilities/main.ts
 import { z } from 'zod'
-import { defineAgent, defineCapability, defineTool, openThreadlog } from '../../src/index.ts'
-import { requestMessage, userPromptPart } from '../../src/messages/index.ts'
+import {
+  defineAgent,
+  defineCapability,
+  defineTool,
+  type Message,
+  openThreadlog,
+  requestMessage,
+  userPromptPart,
+} from '../../src/index.ts'
 import { scriptedModel } from '../../src/models/index.ts'
 
-/** What stands in for messages that nobody needs word by word; a real one would ask a model. */
-const summary = (older: readonly unknown[]) => {
+/** The latest messages from the input of a user on, so that no call is parted from its answer; what stood before them in one sentence. */
+function shortened(messages: readonly Message[]): readonly Message[] | undefined {
+  const isInput = ({ kind, parts }: Message) => kind === 'request' && parts.every((part) => part.part_kind === 'user-prompt')
+  const from = messages.findIndex((message, i) => i >= messages.length - 10 && isInput(message))
+  if (from <= 1) return undefined
   const timestamp = new Date().toISOString()
-  return requestMessage({ parts: [userPromptPart({ content: `${older.length} messages were here.`, timestamp })], timestamp })
+  const summary = userPromptPart({ content: `${from} messages were here; a model could sum them up.`, timestamp })
+  return [requestMessage({ parts: [summary], timestamp }), ...messages.slice(from)]
 }
 
 // README: begin
@@ -25,7 +36,7 @@ const tickets = defineCapability({
   ],
   state: { version: '1', schema: z.object({ opened: z.int() }) },
   // Before a request: may wait, and may give the history that the model reads from now on (recorded as a compaction).
-  beforeModel: (messages) => (messages.length > 40 ? [summary(messages.slice(0, -10)), ...messages.slice(-10)] : undefined),
+  beforeModel: (messages) => (messages.length > 40 ? shortened(messages) : undefined),
   // After a call: one piece with the recording of its outcome, so the count is never off by one, whatever crashes.
   afterTool({ tool }, { settlement }, { state }) {
     if (tool === 'open_ticket' && settlement === 'returned') state.write({ opened: (state.read()?.opened ?? 0) + 1 })

@@ -109,3 +109,9 @@ export const retryLater = (
 /** Shorthand for a stop: somebody has to look at the log. */
 export const fatal = (code: string, message: string, info: Omit<ErrorInfo, 'disposition' | 'message'> = {}): ThreadlogError =>
   new ThreadlogError(code, { ...info, message, disposition: 'fatal' })
+
+/** @throws ThreadlogError `option_invalid` for what is no object of options; what is left out was made one before */
+export function checkOptions(given: unknown): void {
+  if (typeof given !== 'object' || given === null)
+    throw reject('option_invalid', 'The options are no object.', { path: 'options', expected: 'an object with named options' })
+}

@@ -48,6 +48,7 @@ const STATUS: Partial<Record<Receipt['verdict'], 400 | 403 | 404 | 409 | 410 | 4
   cancelled: 410,
   expired: 410,
   abandoned: 410,
+  'stale-branch': 410,
   'too-large': 413,
   invalid: 422,
   quarantined: 423,

@@ -1,4 +1,4 @@
-import { type JsonValue, reject, retryLater } from '../base/index.ts'
+import { checkOptions, type JsonValue, reject, retryLater } from '../base/index.ts'
 import { type StreamKey, type ThreadKey, threadStream } from '../events/index.ts'
 import { type Agent, type Reconciliation, reconcile } from '../harness/index.ts'
 import type { RecordedEvent } from '../log/index.ts'
@@ -41,11 +41,13 @@ export class ThreadHandle {
 
   /** The thread as portable HarnessState, now or at a version. @throws ThreadlogError `thread_unknown`, `thread_quarantined` */
   async state(o: { at?: number } = {}): Promise<HarnessState> {
+    checkOptions(o)
     return harnessState(await this.#existing(o.at))
   }
 
   /** The events after version `from` (default 0), in order, as they stand in the log. */
   async *events(o: { from?: number } = {}): AsyncIterable<RecordedEvent> {
+    checkOptions(o)
     for await (const records of this.#d.store.backend.events.read(this.stream, o.from ?? 0)) yield* records
   }
 
@@ -54,6 +56,7 @@ export class ThreadHandle {
    * at once, with its waits.
    */
   async cancel(o: { reason?: string; commandId?: string } = {}): Promise<void> {
+    checkOptions(o)
     const { reason = 'cancelled', commandId = null } = o
     await this.#existing()
     await cancelThread(this.#d.store, this.stream, reason, commandId)
@@ -66,6 +69,7 @@ export class ThreadHandle {
    * @throws ThreadlogError `thread_unknown`; of kind `RunError`: `run_not_active`, `input_invalid`
    */
   async steer(input: JsonValue, o: { id?: string } = {}): Promise<void> {
+    checkOptions(o)
     await this.#existing()
     await steerRun(this.#d.store, this.stream, { input, id: o.id }, 'api')
   }
@@ -81,6 +85,7 @@ export class ThreadHandle {
    *   `capability_state_version_unsupported`, `capability_state_invalid` for a registry of children that this version does not know
    */
   async fork(o: { at?: number; thread?: string; supersede?: boolean } = {}): Promise<ThreadHandle> {
+    checkOptions(o)
     const { store } = this.#d
     const { at } = o
     if (at !== undefined && !(Number.isSafeInteger(at) && at > 0)) throw noVersion()
@@ -101,6 +106,7 @@ export class ThreadHandle {
     outcome: Reconciliation,
     o: { by?: string; reason?: string; commandId?: string } = {},
   ): Promise<void> {
+    checkOptions(o)
     await this.#existing()
     const { store } = this.#d
     const { by = '', reason = '', commandId = null } = o

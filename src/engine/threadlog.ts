@@ -1,5 +1,6 @@
 import {
   type Clock,
+  checkOptions,
   type Ids,
   type JsonObject,
   type JsonValue,
@@ -55,6 +56,7 @@ import { followWaits, openWaitCounts, type WaitCount, type WaitFilter } from './
  * @throws ThreadlogError `option_invalid`, `log_damaged`, `log_format_newer`, `log_url_invalid`, …
  */
 export async function openThreadlog(o: ThreadlogOptions = {}): Promise<Threadlog> {
+  checkOptions(o)
   if (typeof o.log === 'object' && o.content)
     throw reject('option_invalid', 'An open log has its content store already.', {
       path: 'content',
@@ -126,11 +128,13 @@ export class Threadlog implements AsyncDisposable {
 
   /** Runs an agent here and now (library mode). @throws ThreadlogError as {@link runInProcess} */
   async run(agent: Agent | string, o: RunOptions = {}): Promise<RunResult> {
+    checkOptions(o)
     return runInProcess(this.#libraryDeps(), this.#agent(agent), o)
   }
 
   /** As {@link run}, telling text, calls and events as they come. Starts when it is iterated or its `result` awaited. */
   stream(agent: Agent | string, o: RunOptions = {}): RunStream {
+    checkOptions(o)
     const deps = this.#libraryDeps()
     return new RunStream(deps, this.#tail, prepareRun(deps, this.#agent(agent), o))
   }
@@ -164,6 +168,7 @@ export class Threadlog implements AsyncDisposable {
     abandon?: RunOptions['abandon']
   }): Promise<RunHandle> {
     this.#open()
+    checkOptions(o)
     const thread = o.thread ?? (o.commandId === undefined ? this.#ids.thread() : threadOf(o.commandId))
     const key: ThreadKey = { application: this.application, user: o.user ?? 'default', thread }
     const stream = threadStream(key)
@@ -188,6 +193,7 @@ export class Threadlog implements AsyncDisposable {
 
   /** Serves this process's agents: runs, results, recovery, until closed or killed. */
   async serve(o: ServeOptions = {}): Promise<Engine> {
+    checkOptions(o)
     this.#open()
     this.#validators = o.validators ?? this.#validators
     const engine = new Engine(
@@ -210,19 +216,22 @@ export class Threadlog implements AsyncDisposable {
 
   /** Open waits, oldest first; with `follow`, also those to come. */
   waits(filter: WaitFilter = {}): AsyncIterable<Wait> {
+    checkOptions(filter)
     this.#open()
     return followWaits({ store: this.store, tail: this.#tail, application: this.application }, filter)
   }
 
   /** How many waits are open, by provider and kind, and since when. */
   async waitCounts(filter: Pick<WaitFilter, 'provider' | 'kind'> = {}): Promise<WaitCount[]> {
+    checkOptions(filter)
     this.#open()
     await this.backend.events.barrier()
     return openWaitCounts(this.backend.tables, { application: this.application, ...filter })
   }
 
   /** Submits a result as a provider does (persons use `approve`, `deny` and `answer`); the same record as on the results topic. The receipt says what became of it. */
-  submit(result: JsonObject | string | Uint8Array, o: { by?: string; commandId?: string } = {}): Promise<Receipt> {
+  async submit(result: JsonObject | string | Uint8Array, o: { by?: string; commandId?: string } = {}): Promise<Receipt> {
+    checkOptions(o)
     const actor = { kind: 'provider', id: o.by ?? '', source: 'api' }
     const source = apiSource('submit', o.commandId ?? this.#ids.token())
     return this.#settleRecord(result, { actor, source, authority: { allows: (provider) => provider !== HUMAN_PROVIDER } })
@@ -234,18 +243,21 @@ export class Threadlog implements AsyncDisposable {
   }
 
   /** Lets a proposed call run. Quote `digest` (of the wait) so that the approval counts for what was shown. */
-  approve(waitId: string, o: Decision & { overrideArgs?: JsonObject } = {}): Promise<Receipt> {
+  async approve(waitId: string, o: Decision & { overrideArgs?: JsonObject } = {}): Promise<Receipt> {
+    checkOptions(o)
     const { digest, overrideArgs, reason: message } = o
     return this.#decide('approve', approval(waitId, { digest, overrideArgs, message }), o)
   }
 
   /** Refuses a proposed call; the model reads the reason. */
-  deny(waitId: string, o: Decision = {}): Promise<Receipt> {
+  async deny(waitId: string, o: Decision = {}): Promise<Receipt> {
+    checkOptions(o)
     return this.#decide('deny', denial(waitId, { digest: o.digest, reason: o.reason }), o)
   }
 
   /** Answers a question. */
-  answer(waitId: string, value: Answer, o: Decision = {}): Promise<Receipt> {
+  async answer(waitId: string, value: Answer, o: Decision = {}): Promise<Receipt> {
+    checkOptions(o)
     return this.#decide('answer', answer(waitId, value, { digest: o.digest }), o)
   }
 
@@ -282,6 +294,7 @@ export class Threadlog implements AsyncDisposable {
    * @throws ThreadlogError `provider_name_invalid`
    */
   continuations(provider: string, o: { audit?: AuditSink; deadlineMs?: number } = {}): ContinuationProvider {
+    checkOptions(o)
     if (provider === HUMAN_PROVIDER)
       throw reject('provider_name_invalid', 'Approvals and answers have a way of their own.', {
         path: 'provider',
@@ -300,12 +313,14 @@ export class Threadlog implements AsyncDisposable {
 
   /** Runs and waits of hosts with a loop of their own (LangGraph, ADK, any other), and all waits by their store's nine operations. */
   continuationStore(o: { audit?: AuditSink; onlyAwaited?: boolean } = {}): LogContinuationStore {
+    checkOptions(o)
     this.#open()
     return new LogContinuationStore({ ...o, store: this.store, host: hostWaits(this.#strictDeps()) })
   }
 
   /** A thread by its id (of the default user), or by user and id. */
   thread(ref: string | { user?: string; thread: string }): ThreadHandle {
+    if (typeof ref !== 'string') checkOptions(ref)
     const { user = 'default', thread } = typeof ref === 'string' ? { thread: ref } : ref
     const key = { application: this.application, user, thread }
     return new ThreadHandle({ store: this.store, tail: this.#tail, runner: this.#library, agents: this.#agents }, key)

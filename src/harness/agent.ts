@@ -1,6 +1,6 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import type { z } from 'zod'
-import { type JsonObject, type JsonValue, jsonDigest, reject } from '../base/index.ts'
+import { checkOptions, type JsonObject, type JsonValue, jsonDigest, reject } from '../base/index.ts'
 import { ANSWER_SCHEMA, HUMAN_PROVIDER, questionRequestSchema } from '../continuations/index.ts'
 import { type Capability, checkDistinct } from './capabilities/index.ts'
 import { COLD_START_IDLE_SECONDS } from './history/index.ts'
@@ -104,6 +104,7 @@ export function defineAgent(o: {
   modelRecovery?: ModelRecovery
   coldStart?: false | { idleSeconds: number }
 }): Agent {
+  checkOptions(o)
   for (const field of ['name', 'revision'] as const)
     if (typeof o[field] !== 'string' || o[field].trim() === '')
       throw reject('agent_invalid', `The agent has no ${field}.`, { path: field, expected: 'a non-blank string' })

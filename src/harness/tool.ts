@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type JsonObject, type JsonValue, reject } from '../base/index.ts'
+import { checkOptions, type JsonObject, type JsonValue, reject } from '../base/index.ts'
 import { HUMAN_PROVIDER, nameSchema } from '../continuations/index.ts'
 
 /** What a capability can do with its namespace; the last write wins, and each is written as an event when the run next commits. */
@@ -124,6 +124,7 @@ export function defineTool<Input extends z.ZodType>(o: {
   timeoutMs?: number
   identity?: string
 }): Tool {
+  checkOptions(o)
   checkToolName(o.name)
   const { needsApproval = false, identity } = o
   return {
@@ -167,6 +168,7 @@ export function externalTool<Input extends z.ZodType, Result extends z.ZodType>(
     context: SubmissionContext,
   ) => { readonly externalId: string } | Promise<{ readonly externalId: string }>
 }): Tool {
+  checkOptions(o)
   checkToolName(o.name)
   if (!nameSchema.safeParse(o.provider).success || o.provider === HUMAN_PROVIDER)
     throw reject('provider_name_invalid', 'The provider name is not usable.', {

@@ -196,7 +196,7 @@ describe('topics', () => {
               "state": {
                 "$payload": {
                   "digest": "<hash>",
-                  "size": 1492,
+                  "size": 1627,
                 },
               },
               "state_digest": "<hash>",

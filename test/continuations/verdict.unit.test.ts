@@ -10,7 +10,7 @@ import {
   topicSource,
 } from '../../src/continuations/index.ts'
 import type { Source } from '../../src/events/index.ts'
-import type { RunEnd, ThreadState, Wait, WaitOutcome, WaitStatus } from '../../src/projections/index.ts'
+import { type RunEnd, STALE_BRANCH, type ThreadState, type Wait, type WaitOutcome, type WaitStatus } from '../../src/projections/index.ts'
 import { type BuiltThread, memoryStore, suspendedThread } from '../support/threads.ts'
 
 const source = topicSource({ cluster: 'log-1', topic: 'results', partition: 0, offset: 4n, time: 1000 })
@@ -174,6 +174,13 @@ const rows: Row[] = [
   { row: 12, verdict: 'cancelled', name: 'cancelled', make: (c) => withWait(c, { status: 'cancelled' }), excludes: closed },
   { row: 12, verdict: 'expired', name: 'expired', make: (c) => withWait(c, { status: 'expired' }), excludes: closed },
   { row: 12, verdict: 'abandoned', name: 'abandoned', make: (c) => withWait(c, { status: 'abandoned' }), excludes: closed },
+  {
+    row: 13,
+    verdict: 'stale-branch',
+    name: 'stale branch',
+    make: (c) => withWait(c, { status: 'abandoned', endedWith: { code: STALE_BRANCH, retryable: false } }),
+    excludes: closed,
+  },
   {
     row: 14,
     verdict: 'late',

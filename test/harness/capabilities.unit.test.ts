@@ -34,7 +34,7 @@ describe.each(Object.entries(logs))('capabilities, on %s', (_, open) => {
 test('what is no capability, or is there twice, is refused before any run', () => {
   const refused = (o: unknown) => codeOf(() => defineCapability(o as never))
   const schema = z.object({})
-  for (const o of [undefined, {}, { name: ' ' }, { name: 'threadlog.usage' }, { name: 'a', beforeModel: 'f' }])
+  for (const o of [{}, { name: ' ' }, { name: 'threadlog.usage' }, { name: 'a', beforeModel: 'f' }])
     expect(refused(o)).toBe('capability_invalid')
   for (const state of [null, { version: '', schema }, { version: '1' }, { version: '1', schema: {} }])
     expect(refused({ name: 'a', state })).toBe('capability_invalid')

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type JsonValue, reject } from '../../base/index.ts'
+import { checkOptions, type JsonValue, reject } from '../../base/index.ts'
 import type { Message, ResponseMessage } from '../../messages/index.ts'
 import type { Tool } from '../tool.ts'
 import { RESERVED } from './states.ts'
@@ -83,7 +83,8 @@ export function defineCapability<S extends z.ZodType = z.ZodUnknown>(
     state?: { version: string; schema: S }
   } & CapabilityHooks<z.output<S>>,
 ): Capability {
-  const { name, instructions, tools = [], state, beforeModel, afterModel, beforeTool, afterTool } = (o ?? {}) as typeof o
+  checkOptions(o)
+  const { name, instructions, tools = [], state, beforeModel, afterModel, beforeTool, afterTool } = o
   if (typeof name !== 'string' || name.trim() === '' || name.startsWith(RESERVED))
     throw wrong('name', 'a non-blank string that does not begin with `threadlog.`')
   const hooks = { beforeModel, afterModel, beforeTool, afterTool }
