@@ -10,7 +10,14 @@ import {
   topicSource,
 } from '../../src/continuations/index.ts'
 import type { Source } from '../../src/events/index.ts'
-import { type RunEnd, STALE_BRANCH, type ThreadState, type Wait, type WaitOutcome, type WaitStatus } from '../../src/projections/index.ts'
+import {
+  type RunEnd,
+  STALE_BRANCH,
+  type ThreadState,
+  type Wait,
+  type WaitOutcome,
+  type WaitStatus,
+} from '../../src/projections/index.ts'
 import { type BuiltThread, memoryStore, suspendedThread } from '../support/threads.ts'
 
 const source = topicSource({ cluster: 'log-1', topic: 'results', partition: 0, offset: 4n, time: 1000 })
