@@ -1,7 +1,7 @@
 import { isThreadlogError } from '../base/index.ts'
+import { logProjectors } from '../continuations/index.ts'
 import { openThreadlog, type Threadlog, type ThreadlogOptions } from '../engine/index.ts'
 import { type LogBackend, openLog } from '../log/index.ts'
-import { indexProjectors } from '../projections/index.ts'
 import { isKafka, openKafka } from './kafka-log.ts'
 
 interface OpenOptions {
@@ -27,7 +27,7 @@ export async function looking<T>(address: string, look: (backend: LogBackend) =>
 async function openToLook(address: string): Promise<LogBackend> {
   const readOnly = await openAddress(address, { readOnly: true })
   try {
-    await readOnly.install(indexProjectors())
+    await readOnly.install(logProjectors())
     return readOnly
   } catch (error) {
     await readOnly.close()
@@ -39,7 +39,7 @@ async function openToLook(address: string): Promise<LogBackend> {
 async function openToWrite(address: string): Promise<LogBackend> {
   const backend = await openAddress(address, { create: false })
   try {
-    await backend.install(indexProjectors())
+    await backend.install(logProjectors())
     return backend
   } catch (error) {
     await backend.close()

@@ -1,3 +1,6 @@
+export { EARLY_DEFAULTS, type EarlyResults, HELD_PER_ID } from './early/hold.ts'
+export { logProjectors } from './early/receipts-out.ts'
+export { type HeldSweep, settleHeldFor, settleHeldOf, sweepHeld } from './early/settle.ts'
 export { encodeResult, type ResultRecord } from './encode-result.ts'
 export { EXPIRED, type ExpiryOptions, expire, expireDue, expireThread, isAnyOverdue } from './expire.ts'
 export type { Lease } from './foreign/holder.ts'

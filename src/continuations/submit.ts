@@ -1,6 +1,7 @@
 import { isThreadlogError, type Payload } from '../base/index.ts'
 import type { Actor, EdgeCodec, EventDraft, Source, StreamKey } from '../events/index.ts'
 import { type Decision, findWait, type ThreadState, type ThreadStore, type Wait } from '../projections/index.ts'
+import { type EarlyResults, hold } from './early/hold.ts'
 import type { Judgement, Verdict } from './judgement.ts'
 import { makeReceipt, type Receipt, type Submitted } from './receipt.ts'
 import { parseResult, type ResultLimits, type Submission } from './result.ts'
@@ -28,6 +29,8 @@ export interface SubmitDeps {
   readonly limits?: ResultLimits
   /** With the schemas that records in Avro may be written with. Default: those of this package. */
   readonly codec?: EdgeCodec
+  /** Which results may come before their wait. Default: none. */
+  readonly early?: EarlyResults | undefined
   /** Appends what `decide` decides, however often the thread changes since it was `judged`. Default: `store.commit`. */
   commit?(stream: StreamKey, decide: (state: ThreadState) => Decision | undefined, judged: ThreadState): Promise<unknown>
 }
@@ -79,7 +82,7 @@ export async function settleResult(
     if (judgement.verdict === 'unknown' || judgement.verdict === 'wrong-scope') {
       await deps.store.backend.events.barrier(located && deps.store.backend.events.partitionOf(located.stream))
       located = await locate(deps, submission)
-      judgement = located ? await settleAt(deps, located, submission, context) : { verdict: 'unknown' }
+      judgement = located ? await settleAt(deps, located, submission, context) : await hold(deps, submission, context)
     }
   }
   const receipt = makeReceipt(context.source, submission, judgement)

@@ -8,13 +8,15 @@ import {
   HUMAN_PROVIDER,
   type Receipt,
   type SubmitDeps,
+  settleHeldFor,
   submitRecord,
 } from '../continuations/index.ts'
 import type { Wait } from '../projections/index.ts'
 import { cancelThread } from './cancel.ts'
 
 /** The waits of threadlog's own runs, as the provider API reaches them: judged and validated like any other result (design §6a). */
-export function hostWaits(deps: SubmitDeps): HostWaits {
+/** @param held for results that came before their wait: judged as those of topics are */
+export function hostWaits(deps: SubmitDeps, held: SubmitDeps): HostWaits {
   return {
     async resolve({ wait, outcome, schemaId }) {
       const record = { provider: wait.provider, continuation_id: wait.id, schema_id: schemaId, ...submitted(outcome) }
@@ -27,6 +29,8 @@ export function hostWaits(deps: SubmitDeps): HostWaits {
       })
       refuse(receipt, wait)
     },
+    // What fails here the sweep of an engine finds.
+    suspended: ({ stream, continuationId }) => settleHeldFor(held, stream, continuationId).catch(() => {}),
     async cancel({ stream, failure }) {
       await cancelThread(deps.store, stream, failure.code, null, failure.toJSON())
     },

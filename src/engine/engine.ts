@@ -1,5 +1,5 @@
 import { eitherSignal, errorClass, isThreadlogError, reject, type ThreadlogError } from '../base/index.ts'
-import { expireDue, type SubmitDeps, type Validators } from '../continuations/index.ts'
+import { expireDue, type HeldSweep, type SubmitDeps, sweepHeld, type Validators } from '../continuations/index.ts'
 import type { StreamKey } from '../events/index.ts'
 import type { Agent, AttemptEnd } from '../harness/index.ts'
 import { type Decision, type Tail, type ThreadState, type ThreadStore, threadStatus } from '../projections/index.ts'
@@ -293,8 +293,10 @@ export class Engine implements AsyncDisposable {
     const { signal } = this.#stop
     const onError = (error: unknown, stream: StreamKey) => this.#problem(`thread ${stream}`, error)
     const due = { application: submit.application, owns: this.#owns.bind(this), signal, onError }
+    const held: HeldSweep = { after: 0 }
     while (!signal.aborted) {
       await expireDue(store, due).catch((error: unknown) => this.#problem('deadlines', error))
+      await sweepHeld(submit, held, due).catch((error: unknown) => this.#problem('early results', error))
       await store.clock.sleep(this.#o.sweepMs ?? 1_000, signal)
     }
   }

@@ -37,7 +37,7 @@ const CLOSE_MS = 1_000
 /** Settles one record and publishes its receipt. */
 export type SettleRecord = (record: Uint8Array, context: SubmitContext) => Promise<Receipt>
 
-const STATUS: Partial<Record<Receipt['verdict'], 400 | 403 | 404 | 409 | 410 | 413 | 422 | 423>> = {
+const STATUS: Partial<Record<Receipt['verdict'], 202 | 400 | 403 | 404 | 409 | 410 | 413 | 422 | 423 | 429>> = {
   unreadable: 400,
   forbidden: 403,
   unknown: 404,
@@ -52,6 +52,8 @@ const STATUS: Partial<Record<Receipt['verdict'], 400 | 403 | 404 | 409 | 410 | 4
   'too-large': 413,
   invalid: 422,
   quarantined: 423,
+  held: 202,
+  'held-full': 429,
 }
 
 /**

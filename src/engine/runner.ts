@@ -19,6 +19,8 @@ export interface RunnerOptions {
   actor: Actor
   /** Runs some attempt of this process is driving. */
   active: Set<string>
+  /** Called behind a run that has suspended, with the thread. What it throws is not the run's. */
+  onSuspended?: ((state: ThreadState) => Promise<void>) | undefined
   /** Longest difference between two hosts' clocks, in milliseconds. Default 5,000 (R20). */
   maxSkewMs?: number
 }
@@ -155,6 +157,8 @@ export class Runner {
       const end = await driving.finally(() => this.#driving.delete(driving))
       // A cache: a full or locked disk must not make a failure of a run that has ended.
       await store.snapshot(stream).catch(() => {})
+      if (end.is === 'ended' && end.end.status === 'suspended')
+        await this.#o.onSuspended?.(await store.load(stream)).catch(() => {})
       return end
     } finally {
       active.delete(runId)

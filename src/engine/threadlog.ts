@@ -20,12 +20,14 @@ import {
   HUMAN_PROVIDER,
   humanContext,
   LogContinuationStore,
+  logProjectors,
   type Receipt,
   receiptRecord,
   receiptSubject,
   type Submission,
   type SubmitContext,
   type SubmitDeps,
+  settleHeldOf,
   settleResult,
   submitRecord,
   type Validators,
@@ -33,9 +35,10 @@ import {
 import { type EdgeCodec, edgeCodec, type ThreadKey, threadStream } from '../events/index.ts'
 import { type Agent, checkSuspension, open, request } from '../harness/index.ts'
 import { type LogBackend, openLog } from '../log/index.ts'
-import { Folds, indexProjectors, Proposal, Tail, ThreadStore } from '../projections/index.ts'
+import { Folds, Proposal, Tail, ThreadStore } from '../projections/index.ts'
 import type { SettleAnswer } from './answer-waits.ts'
 import { hostWaits } from './continuations.ts'
+import { earlyResults } from './early-results.ts'
 import { Engine, type ServeOptions } from './engine.ts'
 import { runInProcess } from './library.ts'
 import { waitLookup } from './lookups.ts'
@@ -65,7 +68,7 @@ export async function openThreadlog(o: ThreadlogOptions = {}): Promise<Threadlog
   const backend = typeof o.log === 'object' ? o.log : await openLog(o.log ?? 'memory', { content: o.content })
   try {
     const folds = new Folds()
-    await backend.install(indexProjectors(folds))
+    await backend.install(logProjectors(folds))
     const clock = o.clock ?? systemClock
     const ids = o.ids ?? systemIds
     const store = await ThreadStore.open({ backend, clock, ids, folds })
@@ -85,6 +88,7 @@ export class Threadlog implements AsyncDisposable {
   readonly #ids: Ids
   readonly #ownsBackend: boolean
   readonly #codec: EdgeCodec | undefined
+  readonly #early: ThreadlogOptions['earlyResults']
   readonly #agents = new Map<string, Agent>()
   /** Agents given to `run` or `stream`: their tools' results are checked too. */
   readonly #guests = new Set<Agent>()
@@ -104,6 +108,7 @@ export class Threadlog implements AsyncDisposable {
     this.#clock = clock
     this.#ids = ids
     this.#ownsBackend = typeof o.log !== 'object'
+    this.#early = o.earlyResults
     this.#codec = o.resultSchemas && edgeCodec(o.resultSchemas)
     this.#active = activeRuns(backend)
     for (const agent of o.agents ?? []) {
@@ -123,6 +128,8 @@ export class Threadlog implements AsyncDisposable {
       owner: { id, kind },
       actor: { kind, id, source: kind },
       active: this.#active,
+      // What is missed here the sweep of an engine finds.
+      onSuspended: (state) => settleHeldOf(this.#submitDeps(), state),
     })
   }
 
@@ -278,7 +285,8 @@ export class Threadlog implements AsyncDisposable {
     const agents = () => [...this.#agents.values(), ...this.#guests]
     const validators = resultValidators(agents, this.#validators)
     const codec = this.#codec
-    return { store, application, lookup: waitLookup(this.backend.tables), validators, ...(codec && { codec }) }
+    const early = earlyResults(agents, this.#early)
+    return { store, application, lookup: waitLookup(this.backend.tables), validators, early, ...(codec && { codec }) }
   }
 
   /** For callers of the API: what this process cannot check it does not accept. */
@@ -315,7 +323,7 @@ export class Threadlog implements AsyncDisposable {
   continuationStore(o: { audit?: AuditSink; onlyAwaited?: boolean } = {}): LogContinuationStore {
     checkOptions(o)
     this.#open()
-    return new LogContinuationStore({ ...o, store: this.store, host: hostWaits(this.#strictDeps()) })
+    return new LogContinuationStore({ ...o, store: this.store, host: hostWaits(this.#strictDeps(), this.#submitDeps()) })
   }
 
   /** A thread by its id (of the default user), or by user and id. */

@@ -11,6 +11,7 @@ import type {
 import type { ContentStore, LogBackend } from '../log/index.ts'
 import type { HarnessState } from '../messages/index.ts'
 import type { Delta } from '../models/index.ts'
+import type { EarlyResultsOptions } from './early-results.ts'
 
 export interface ThreadlogOptions {
   /** `'memory'` (default), `sqlite:<file>`, or an open log. */
@@ -24,6 +25,8 @@ export interface ThreadlogOptions {
    * Default: those of this package, with the ids of its `schemas/ids.json`.
    */
   resultSchemas?: SchemaSource | undefined
+  /** Results that come before their wait. */
+  earlyResults?: EarlyResultsOptions | undefined
   /** Where values above 64 KiB are kept for good; the log has a copy to read from. Default: the log keeps them itself. */
   content?: ContentStore | undefined
   clock?: Clock

@@ -208,6 +208,17 @@ const shapes = {
   // Streams of their own: what is unique beyond one thread.
   'reservation.taken/1': { kind: reservationKind, generation: count, holder },
   'reservation.released/1': { generation: count },
+  /** A result that came before its wait: kept until that is there, or until `expires_at`. Its record in the JSON form of topic `results`. */
+  'reservation.held/1': {
+    application_id: text,
+    provider: text,
+    external_id_key: hash,
+    record: json,
+    source,
+    expires_at: instant,
+  },
+  /** What became of it for good: the digest of its outcome, and its receipt. `held` is the version of the event that kept it. */
+  'reservation.settled/1': { held: count, digest: hash, receipt: json },
   /** In the stream of a holder that never confirmed: what it still writes for this generation is void. */
   'reservation.withdrawn/1': { reservation: hash, generation: count },
 } as const

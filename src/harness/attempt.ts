@@ -11,7 +11,7 @@ import { execute } from './execute.ts'
 import type { Executed, Start } from './executed.ts'
 import { giveUp, isHopeless } from './give-up.ts'
 import { asShown } from './history/index.ts'
-import { HookFailure, hookFailing } from './hook-failure.ts'
+import { type HookFailure, hookFailing, isHookFailure } from './hook-failure.ts'
 import {
   continued,
   type Failed,
@@ -269,7 +269,7 @@ class Attempt {
       if (next !== 'model') return next
       outcome = limited(await this.#request(this.#state as ThreadState))
     } catch (error) {
-      if (error instanceof HookFailure) return this.#failedBy(error, (proposal) => proposal)
+      if (isHookFailure(error)) return this.#failedBy(error, (proposal) => proposal)
       // A message that cannot be loaded now will not be loaded by the next attempt either.
       if (isThreadlogError(error, 'content_missing', 'content_corrupt') && (await this.#giveUp(error))) return 'ended'
       throw error

@@ -15,7 +15,7 @@ import { lowered, type Outcome, outcomeOf } from './deferred/index.ts'
 import { PAYLOAD_LIMIT } from './drafts.ts'
 import { errorName } from './error-name.ts'
 import type { Executed, Start } from './executed.ts'
-import { HookFailure } from './hook-failure.ts'
+import { isHookFailure } from './hook-failure.ts'
 import type { CapabilityStore } from './tool.ts'
 
 export interface Execution {
@@ -76,7 +76,7 @@ export async function execute(e: Execution): Promise<Executed> {
     return settled(value, e)
   } catch (error) {
     if (timeout.signal.aborted) return failed('tool_timeout', false)
-    if (error instanceof HookFailure) return { is: 'prevented', failure: error }
+    if (isHookFailure(error)) return { is: 'prevented', failure: error }
     const outcome = outcomeOf(error)
     return outcome ? ofOutcome(outcome, e) : { is: 'threw', error, errorName: errorName(error) }
   } finally {

@@ -1,6 +1,12 @@
 import { isThreadlogError, type JsonObject } from '../base/index.ts'
 import { errorName } from './error-name.ts'
 
+const made = new WeakSet<object>()
+
+/** Looks at nothing of what it is given: tools may throw what cannot be looked at. */
+export const isHookFailure = (error: unknown): error is HookFailure =>
+  typeof error === 'object' && error !== null && made.has(error)
+
 /** Why a run ended: a hook threw, or gave what cannot be gone on with. */
 export class HookFailure extends Error {
   readonly capability: string
@@ -14,6 +20,7 @@ export class HookFailure extends Error {
     this.capability = capability
     this.hook = hook
     this.cause = cause
+    made.add(this)
   }
 
   /** What a call that it kept from running has come to. */

@@ -18,8 +18,7 @@ type Mutable = { -readonly [K in keyof ThreadState]: ThreadState[K] }
  */
 export function evolve(state: ThreadState, event: LogEvent): ThreadState {
   if (event.version !== state.version + 1) throw unfoldable(event, `expected version ${state.version + 1}.`)
-  if (state.version === 0 && event.type !== 'thread.opened/1' && event.type !== 'reservation.taken/1')
-    throw unfoldable(event, 'a thread begins with thread.opened.')
+  if (state.version === 0 && !BEGINNINGS.has(event.type)) throw unfoldable(event, 'a thread begins with thread.opened.')
   const next = apply(state, event)
   // What `apply` made is new and nobody else's; only an event that changes nothing gives the state back.
   const own: Mutable = next === state ? { ...state } : next
@@ -27,6 +26,9 @@ export function evolve(state: ThreadState, event: LogEvent): ThreadState {
   own.hash = event.hash
   return own
 }
+
+/** What the first event of a stream may be. */
+const BEGINNINGS: ReadonlySet<EventType> = new Set(['thread.opened/1', 'reservation.taken/1', 'reservation.held/1'])
 
 function apply(state: ThreadState, event: LogEvent): ThreadState {
   switch (event.type) {

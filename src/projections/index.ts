@@ -8,6 +8,7 @@ export { DEFAULT_DENIAL, messageHistory, messageOf, settledPart, settledReferenc
 export { type DecisionContext, Proposal } from './proposal.ts'
 export { unknownOutcome } from './reconcile.ts'
 export { decodeState, encodeState, refersToContent, stateHash } from './snapshot.ts'
+export { SNAPSHOTS } from './snapshot-table.ts'
 export * from './state.ts'
 export { Tail } from './tail.ts'
 export { type Committed, type Decision, ThreadStore, type ThreadStoreOptions } from './thread-store.ts'

@@ -1,5 +1,15 @@
 import { AppendList, AppendMap, type Payload } from '../base/index.ts'
-import type { BatchItem, EventHash, Owner, Source, StreamKey, ThreadKey, ToolRecovery, WaitFailure } from '../events/index.ts'
+import type {
+  Actor,
+  BatchItem,
+  EventHash,
+  Owner,
+  Source,
+  StreamKey,
+  ThreadKey,
+  ToolRecovery,
+  WaitFailure,
+} from '../events/index.ts'
 import { ZERO_HASH } from '../events/index.ts'
 
 /**
@@ -39,8 +49,32 @@ export interface ThreadState {
   readonly foreign: ForeignSession | undefined
   /** Of a stream that is no thread: who holds what it reserves. */
   readonly reservation: Reservation | undefined
+  /** Of such a stream: results that came before their wait, and what became of the latest of them. */
+  readonly early: EarlyState | undefined
   /** Generations of reservations that were taken from this thread before it confirmed them. */
   readonly withdrawn: ReadonlyMap<StreamKey, number> | undefined
+}
+
+export interface EarlyState {
+  /** In the order in which they came. */
+  readonly held: readonly HeldResult[]
+  /** Those that got their final verdict, the last 32. */
+  readonly settled: readonly { readonly digest: string; readonly receipt: Payload }[]
+}
+
+/** A result that came before its wait. */
+export interface HeldResult {
+  /** Version of the event that holds it. */
+  readonly version: number
+  readonly application: string
+  readonly provider: string
+  readonly externalIdKey: string
+  /** The submission, as a record of topic `results` in JSON. */
+  readonly record: Payload
+  readonly source: Source
+  readonly actor: Actor
+  /** Epoch milliseconds. */
+  readonly expiresAt: number
 }
 
 /** A session of a foreign host: one that runs its own loop and keeps its waits here (design §6a). */
@@ -285,6 +319,7 @@ export const initial: ThreadState = {
   imported: undefined,
   foreign: undefined,
   reservation: undefined,
+  early: undefined,
   withdrawn: undefined,
 }
 

@@ -45,7 +45,7 @@ describe.each(logs)('$id', (log) => {
     if (state.identity) {
       const harness = await threads.thread(state.identity.thread).state()
       expect(jsonDigest(harness.toJSON() as never)).toBe(expected(log)?.harness_state)
-    } else expect(state.reservation).toBeDefined()
+    } else expect(state.reservation ?? state.early).toBeDefined()
     await threads.close()
     await backend.close()
   })

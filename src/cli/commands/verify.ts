@@ -1,8 +1,9 @@
 import type { Command } from 'commander'
 import { isThreadlogError, type JsonObject } from '../../base/index.ts'
+import { logProjectors } from '../../continuations/index.ts'
 import type { StreamKey } from '../../events/index.ts'
 import type { LogBackend, Position } from '../../log/index.ts'
-import { indexProjectors, listThreads, type ThreadRow } from '../../projections/index.ts'
+import { listThreads, type ThreadRow } from '../../projections/index.ts'
 import type { Context } from '../context.ts'
 import { EXIT, usage } from '../errors.ts'
 import { counted } from '../format.ts'
@@ -45,7 +46,7 @@ export function verifyCommand(program: Command, session: Session): void {
 
 async function isIndexed({ io }: Context, backend: LogBackend): Promise<boolean> {
   try {
-    await backend.install(indexProjectors())
+    await backend.install(logProjectors())
     return true
   } catch (error) {
     if (!isThreadlogError(error, 'log_read_only', 'projector_newer')) throw error

@@ -46,6 +46,8 @@ export interface LogStoreOptions {
 export interface HostWaits {
   resolve(o: { wait: Wait; outcome: { result: JsonValue } | { failure: ContinuationFailure }; schemaId: string }): Promise<void>
   cancel(o: { stream: StreamKey; failure: ContinuationFailure }): Promise<void>
+  /** A host's run has suspended: results may have come before. */
+  suspended(o: { stream: StreamKey; continuationId: string }): Promise<void>
 }
 
 /** {@link ContinuationStore}, and the runs it belongs to, on the event log: the same events and the same fold as everything else. */
@@ -81,6 +83,7 @@ export class LogContinuationStore extends LogLeaseStore implements ContinuationS
       const state = await this.reserving(whats, holderOf(scope, record.continuationId), taken, (held) =>
         this.commit(stream, (proposal) => suspend(proposal, record, externalId, deadline, held, lease)),
       )
+      await this.#host?.suspended({ stream, continuationId: record.continuationId })
       return this.#record(state, record.continuationId)
     })
   }

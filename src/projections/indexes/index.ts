@@ -1,5 +1,6 @@
 import type { Projector } from '../../log/index.ts'
 import { checkpointsOut } from './checkpoints-out.ts'
+import { heldIndex } from './held-index.ts'
 import { requestsOut } from './requests-out.ts'
 import { Folds } from './steps.ts'
 import { threadsIndex } from './threads-index.ts'
@@ -7,6 +8,7 @@ import { waitsIndex } from './waits-index.ts'
 
 export { checkpointsOut } from './checkpoints-out.ts'
 export * from './edge-records.ts'
+export { countHeld, expiredHeld, type HeldRow, heldIndex, heldPage } from './held-index.ts'
 export { findThread, listThreads, type ThreadFilter } from './queries.ts'
 export { requestsOut } from './requests-out.ts'
 export { Folds } from './steps.ts'
@@ -36,5 +38,5 @@ export { waitsIndex } from './waits-index.ts'
 
 /** All projectors of one log. They share their folds, so each event is folded once. */
 export function indexProjectors(folds: Folds = new Folds()): Projector[] {
-  return [threadsIndex(folds), waitsIndex(folds), requestsOut(folds), checkpointsOut(folds)]
+  return [threadsIndex(folds), waitsIndex(folds), heldIndex(folds), requestsOut(folds), checkpointsOut(folds)]
 }

@@ -3,9 +3,10 @@ import { join } from 'node:path'
 import { sha256Hex } from '../../../src/base/index.ts'
 import { walkLog } from '../../../src/cli/verify/log-walk.ts'
 import { checking, checkThread, claimsOf } from '../../../src/cli/verify/thread-check.ts'
+import { logProjectors } from '../../../src/continuations/index.ts'
 import type { LogBackend } from '../../../src/log/index.ts'
 import { clientOf, createTopics } from '../../../src/log/kafka/index.ts'
-import { foldStream, indexProjectors, stateHash } from '../../../src/projections/index.ts'
+import { foldStream, stateHash } from '../../../src/projections/index.ts'
 import type { OwnBroker } from '../kafka/jars.ts'
 import { Child } from '../processes/child.ts'
 import { recordsOf, streamsOf } from '../processes/streams.ts'
@@ -40,7 +41,7 @@ export async function kafkaGround(o: { broker: OwnBroker; prefix: string; folder
       for (const name of [...names, 'new']) {
         const backend = await openGround({ kafka: { brokers, prefix, ...(name !== 'new' && { replica: replica(name) }) } })
         try {
-          await backend.install(indexProjectors())
+          await backend.install(logProjectors())
           hashes.set(name, await hashOf(backend))
           if (name === 'new') await verifyAll(backend, violate)
         } finally {

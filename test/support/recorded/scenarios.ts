@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { Payload } from '../../../src/base/index.ts'
+import { Payload, sha256Hex } from '../../../src/base/index.ts'
+import { apiSource, outcomeDigest } from '../../../src/continuations/index.ts'
 import { ContinuationFailure, defineTool, externalTool, type Threadlog, type Wait } from '../../../src/index.ts'
 import { agentOf, calls, says } from '../agents.ts'
 import { call, importedState, opened } from '../thread-drafts.ts'
@@ -291,9 +292,24 @@ const reservation: Scenario = async (stage) => {
   await stage.append(threads, { type: 'reservation.released/1', data: { generation: 1 } })
 }
 
+/** A result that comes before anything else, is held, and is told to be nobody's in the end; a second one waits still. */
+const early: Scenario = async (stage) => {
+  const threads = await stage.process()
+  const key = sha256Hex('job-1')
+  const record = Payload.of({ application_id: 'recorded', provider: 'jobs', external_id: 'job-1', result: { ok: true } })
+  const holding = { application_id: 'recorded', provider: 'jobs', external_id_key: key, record }
+  for (const command_id of ['first', 'second']) {
+    const source = apiSource('submit', command_id)
+    await stage.append(threads, { type: 'reservation.held/1', data: { ...holding, source, expires_at: stage.now() + 60_000 } })
+  }
+  const digest = outcomeDigest({ result: { ok: true } })
+  const receipt = Payload.of({ source: { api: 'submit', command_id: 'first' }, sequence: 2, final: true, verdict: 'unknown' })
+  await stage.append(threads, { type: 'reservation.settled/1', data: { held: 1, digest, receipt } })
+}
+
 /** By name of the file. */
 export const scenarios: Readonly<Record<string, Scenario>> = {
   ...{ text, tools, suspension, denial, override, cancel, failure, recovery, revisions, quarantine, expiry, imported },
-  ...{ foreign, reservation, steered },
+  ...{ early, foreign, reservation, steered },
   'external-failure': externalFailure,
 }
