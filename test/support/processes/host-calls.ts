@@ -42,6 +42,12 @@ interface Lease {
 const recordOf = (scope: HostScope, continuationId: string) =>
   new ContinuationRecord({ ...scope, continuationId, provider: PROVIDER, capability: 'pay', schemaId: SCHEMA })
 
+/** As a sweep reads it: after all that others have done to it. */
+async function waiting(store: LogContinuationStore, applicationId: string, id: string) {
+  for await (const { wait } of store.waiting(applicationId)) if (wait.record.continuationId === id) return wait
+  throw new Error('There is no such wait.')
+}
+
 export async function hostCalls(backend: LogBackend, { type, before = false, acknowledged = false }: Gate) {
   const isMeant = (event: LogEvent | { type: string; data: unknown }) =>
     event.type === type && (!acknowledged || (event.data as { until?: number | null }).until === null)
@@ -60,8 +66,7 @@ export async function hostCalls(backend: LogBackend, { type, before = false, ack
       (await store.resolveContinuation({ scope, provider: PROVIDER, externalId, schemaId: SCHEMA, result })).toJSON(),
     /** Goes on with an outcome for a time: a checkpoint, then the acknowledgement. */
     resume: async ({ scope, continuationId, leaseMs }: { scope: HostScope; continuationId: string; leaseMs: number }) => {
-      const wait = await store.getProviderContinuation({ scope, provider: PROVIDER, continuationId })
-      if (!wait) throw new Error('There is no such wait.')
+      const wait = await waiting(store, scope.applicationId, continuationId)
       const resume = ({ lease }: { lease: Lease }) =>
         store.putCheckpoint({ scope, checkpointId: 'resumed', payload: { fence: lease.fence }, lease })
       return resumeContinuation(store, wait, { leaseMs, canResume: () => true, resume })
