@@ -77,6 +77,7 @@ export {
   type SubmittedOutcome,
   type Unusable,
 } from './result.ts'
+export { ContinuationRuntime, type RuntimeOptions } from './runtime.ts'
 export { apiSource, sourceText, topicSource } from './source.ts'
 export type { Waiting } from './store/log-leases.ts'
 export { type HostWaits, LogContinuationStore } from './store/log-store.ts'
