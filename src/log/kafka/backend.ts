@@ -49,11 +49,11 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<LogBackend
   let closing: Promise<void> | undefined
   const close = () => (closing ??= shut())
   async function shut(): Promise<void> {
+    // Each of them may wait for a cluster that is away: they do so together, so that a log is closed in three times CLOSE_MS at
+    // most, whatever becomes of the cluster.
     const steps = [
-      // Each of them may wait for a cluster that is away: they do so together.
-      () => Promise.all([within(CLOSE_MS, publisher?.close()), assignment.close(), owners.close()]),
-      () => topics.close(),
-      () => events.close(),
+      () => Promise.all([within(CLOSE_MS, publisher?.close()), assignment.close(), owners.close(), events.settle()]),
+      () => Promise.all([topics.close(), events.close()]),
     ]
     let first: unknown
     for (const step of steps) await step().catch((error: unknown) => (first ??= error))

@@ -15,7 +15,7 @@ import {
   Writer,
 } from '../store/index.ts'
 import { asked } from './admin.ts'
-import { clientOf, type KafkaConnection } from './connection.ts'
+import { CLOSE_MS, clientOf, type KafkaConnection } from './connection.ts'
 import { ContentTopic, referencesIn } from './content-topic.ts'
 import { DirectReader, type RawRecord } from './direct.ts'
 import { closed, translate } from './errors.ts'
@@ -59,13 +59,13 @@ export interface KafkaEvents {
   voids(): Map<number, number>
   install(projectors: readonly Projector[]): Promise<void>
   cache(change: (tx: Sql) => void): Promise<void>
+  /** Takes no more commits, and lets those on their way be decided, for a while. */
+  settle(): Promise<void>
   close(): Promise<void>
 }
 
 /** Milliseconds between two lineage probes (R16). */
 const PROBE_MS = 30_000
-/** Milliseconds in which commits on their way may still be decided when the log is closed. */
-const SETTLE_MS = 2_000
 
 /**
  * Opens the events: checks the topics, opens the replica, compares it with the log, reads to the end of the log.
@@ -201,18 +201,18 @@ async function assemble({
   })
   const timer = setInterval(lookAgain, PROBE_MS).unref()
 
+  let settling: Promise<void> | undefined
+  /** What was handed over is decided while the log is still read. */
+  const settle = () => (settling ??= log.settle(CLOSE_MS))
   let closing: Promise<void> | undefined
   const close = () => (closing ??= shut())
   async function shut(): Promise<void> {
     clearInterval(timer)
     stop.abort()
-    // What was handed over is decided while the log is still read.
-    await log.settle(SETTLE_MS)
-    await sender.close(0)
+    await settle()
     wakeups.close()
-    await tail.close()
+    await Promise.all([sender.close(0), tail.close(), reader.close()])
     reached.close(closed())
-    await reader.close()
     await writer.close()
     connection.close()
   }
@@ -244,6 +244,7 @@ async function assemble({
     voids: () => connection.look(() => new Map([...ingest.progress()].map(([partition, { voids }]) => [partition, voids]))),
     install: (wanted) => install(wanted, projectors, writer),
     cache: (change) => writer.submit(() => change(connection)),
+    settle,
     close,
   }
 }

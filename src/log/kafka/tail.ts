@@ -153,7 +153,6 @@ export class TopicTail {
     this.#stop.abort()
     this.#changed.abort()
     // Ends the request that a broker holds.
-    await this.#reader.close()
-    await within(CLOSE_MS, this.#running)
+    await within(CLOSE_MS, Promise.all([this.#reader.close(), this.#running]))
   }
 }

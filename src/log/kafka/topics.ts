@@ -312,8 +312,11 @@ export class KafkaTopics implements Topics {
 
   async close(): Promise<void> {
     this.#stop.abort()
-    await Promise.all([...this.#transactors.values()].map(({ transactor }) => within(CLOSE_MS, transactor.close())))
-    await Promise.all([...this.#retired, ...(this.#producer ? [this.#producer] : [])].map((each) => this.#retire(each)))
-    await this.#reader.close()
+    const producers = [...this.#retired, ...(this.#producer ? [this.#producer] : [])]
+    await Promise.all([
+      ...[...this.#transactors.values()].map(({ transactor }) => within(CLOSE_MS, transactor.close())),
+      ...producers.map((each) => this.#retire(each)),
+      this.#reader.close(),
+    ])
   }
 }

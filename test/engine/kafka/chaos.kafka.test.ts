@@ -6,13 +6,15 @@ import { audit } from '../../support/chaos/audit.ts'
 import { kafkaGround } from '../../support/chaos/on-kafka.ts'
 import { reportText } from '../../support/chaos/report.ts'
 import { storm } from '../../support/chaos/storm.ts'
+import { kcat, needed } from '../../support/clients/programs.ts'
 import { describeOwnKafka, ownBroker } from '../../support/kafka/index.ts'
 
 const SEED = Number(process.env['THREADLOG_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 
 describeOwnKafka('chaos', () => {
   // The short form of `npm run chaos -- --kafka`.
-  test(`a storm over engines, callers and their broker loses, doubles and misjudges nothing (THREADLOG_SEED=${SEED})`, async () => {
+  test(`a storm over engines, callers and their broker loses, doubles and misjudges nothing (THREADLOG_SEED=${SEED})`, async (context) => {
+    needed(await kcat(), context)
     await using broker = await ownBroker()
     const folder = mkdtempSync(join(tmpdir(), 'threadlog-chaos-'))
     const ground = await kafkaGround({ broker, prefix: 'storm', folder })

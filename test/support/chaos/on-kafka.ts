@@ -7,10 +7,12 @@ import { logProjectors } from '../../../src/continuations/index.ts'
 import type { LogBackend } from '../../../src/log/index.ts'
 import { clientOf, createTopics } from '../../../src/log/kafka/index.ts'
 import { foldStream, stateHash } from '../../../src/projections/index.ts'
+import { kcat } from '../clients/programs.ts'
 import type { OwnBroker } from '../kafka/jars.ts'
 import { Child } from '../processes/child.ts'
 import { recordsOf, streamsOf } from '../processes/streams.ts'
 import { type Ground, openGround } from './ground.ts'
+import { kcatProducer } from './kcat-producer.ts'
 
 /** A storm on a broker that is killed with the rest. Every process has a replica of its own, which outlives it. */
 export async function kafkaGround(o: { broker: OwnBroker; prefix: string; folder: string }): Promise<Ground> {
@@ -23,6 +25,7 @@ export async function kafkaGround(o: { broker: OwnBroker; prefix: string; folder
     ledger: join(folder, 'ledger.jsonl'),
     address: (name) => ({ kafka: { brokers, prefix, replica: replica(name) } }),
     produce: async () => {
+      if ('path' in (await kcat())) return kcatProducer({ brokers, topic: `${prefix}.results`, folder })
       const child = await Child.start('../chaos/producer.ts', { brokers, topic: `${prefix}.results` })
       return {
         language: 'kafkajs',
