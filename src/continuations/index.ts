@@ -3,6 +3,7 @@ export { logProjectors } from './early/receipts-out.ts'
 export { type HeldSweep, settleHeldFor, settleHeldOf, sweepHeld } from './early/settle.ts'
 export { encodeResult, type ResultRecord } from './encode-result.ts'
 export { EXPIRED, type ExpiryOptions, expire, expireDue, expireThread, isAnyOverdue } from './expire.ts'
+export type { Lease } from './foreign/holder.ts'
 export { isWithdrawn, type Reserved } from './foreign/runs.ts'
 export type { RunRecord } from './foreign/views.ts'
 export { answer, approval, denial, humanContext } from './human.ts'
@@ -76,10 +77,13 @@ export {
   type SubmittedOutcome,
   type Unusable,
 } from './result.ts'
+export { ContinuationRuntime, type RuntimeOptions } from './runtime.ts'
 export { apiSource, sourceText, topicSource } from './source.ts'
+export type { Waiting } from './store/log-leases.ts'
 export { type HostWaits, LogContinuationStore } from './store/log-store.ts'
 export { type Holder, Reservations, reservationStream, type Taking, type Unique } from './store/reservations.ts'
-export { type ContinuationStore, isContinuationStore } from './store/store.ts'
+export { type ResumeOptions, type Resumption, resumeContinuation } from './store/resume.ts'
+export { type ContinuationStore, isContinuationStore, type LeaseAt } from './store/store.ts'
 export { type SweepOptions, type Swept, sweepContinuations } from './store/sweep.ts'
 export {
   type Located,

@@ -1,4 +1,5 @@
 import { isThreadlogError, type JsonValue, systemClock, systemIds } from '../base/index.ts'
+import type { Lease } from './foreign/holder.ts'
 import { durationOrNone, instantOrNull, invalidArgument, jsonValue, nonBlank, page } from './model/arguments.ts'
 import { ContinuationConflictError, ContinuationError, ContinuationValidationError } from './model/errors.ts'
 import { ContinuationFailure } from './model/failure.ts'
@@ -55,6 +56,7 @@ export class ContinuationProvider {
   /**
    * A new wait of a running run, which waits for it from here on.
    * @param o.expiresAt epoch milliseconds from which on the wait may end as failed with code `expired`; null: never
+   * @param o.lease under which the run goes on, if its last wait was claimed for a time
    * @throws ContinuationConflictError
    */
   async suspend(
@@ -65,6 +67,7 @@ export class ContinuationProvider {
       resume?: ResumeArtifact | null
       principalGrants?: PrincipalGrantSnapshot | null
       expiresAt?: number | null
+      lease?: Lease
     },
   ): Promise<ContinuationRecord> {
     const externalId = checkArgument(externalIdSchema, o.externalId, 'externalId')
@@ -77,7 +80,11 @@ export class ContinuationProvider {
     })
     const given = o.expiresAt === undefined && this.#deadlineMs !== undefined ? this.#now() + this.#deadlineMs : o.expiresAt
     const expiresAt = instantOrNull(given, 'expiresAt')
-    return this.#store.suspendContinuation({ record, externalId, fresh: true, ...(expiresAt === null ? {} : { expiresAt }) })
+    return this.#store.suspendContinuation({
+      ...{ record, externalId, fresh: true },
+      ...(expiresAt === null ? {} : { expiresAt }),
+      ...(o.lease && { lease: o.lease }),
+    })
   }
 
   /** The wait with this external id, in any status and of any run. */
@@ -149,12 +156,29 @@ export class ContinuationProvider {
     return this.#store.extendContinuation({ applicationId, provider, externalId, ms })
   }
 
-  /** Takes the outcome of a resolved, armed wait; its run goes on. One claim succeeds. @throws ContinuationConflictError */
-  async claim(o: RunOf & { continuationId: string; expectedRevision: number }): Promise<ContinuationRecord> {
+  /**
+   * Takes the outcome of a resolved, armed wait; its run goes on. One claim succeeds.
+   * @param o.leaseMs milliseconds within which to `acknowledge`, else the next one may claim it too, at the revision it has then; default: for good
+   * @throws ContinuationConflictError · ContinuationError `lease_unsupported`
+   */
+  async claim(o: RunOf & { continuationId: string; expectedRevision: number; leaseMs?: number }): Promise<ContinuationRecord> {
     const { continuationId, expectedRevision } = o
+    const leaseMs = durationOrNone(o.leaseMs, 'leaseMs')
+    if (leaseMs !== undefined) this.#leases()
     if (!Number.isSafeInteger(expectedRevision) || expectedRevision < 1)
       throw invalidArgument('expectedRevision', 'a whole number from 1')
-    return this.#store.claimContinuation({ scope: this.#scope(o), provider: this.name, continuationId, expectedRevision })
+    const at = { scope: this.#scope(o), provider: this.name, continuationId, expectedRevision }
+    return this.#store.claimContinuation(leaseMs === undefined ? at : { ...at, leaseMs })
+  }
+
+  /**
+   * The outcome claimed for a time has arrived where no crash loses it; nobody is given it again.
+   * @param o.fence the revision of the claimed record
+   * @throws ContinuationConflictError `lease_lost`: another one has taken over; stop · ContinuationError `lease_unsupported`
+   */
+  async acknowledge(o: RunOf & Lease): Promise<void> {
+    const { continuationId, fence } = o
+    await this.#leases().acknowledgeContinuation({ scope: this.#scope(o), continuationId, fence })
   }
 
   /** Says that the run can go on from its checkpoint. @throws ContinuationConflictError */
@@ -166,6 +190,15 @@ export class ContinuationProvider {
   async cancel(o: { record: ContinuationRecord; failure: ContinuationFailure }): Promise<ContinuationRecord> {
     const at = this.#own(o.record)
     return this.#store.cancelContinuation({ ...at, failure: checkFailure(o.failure) })
+  }
+
+  #leases() {
+    const { acknowledgeContinuation } = this.#store
+    if (acknowledgeContinuation) return { acknowledgeContinuation: acknowledgeContinuation.bind(this.#store) }
+    throw new ContinuationError('lease_unsupported', {
+      disposition: 'reject',
+      message: 'The store of these continuations gives claims for good only.',
+    })
   }
 
   #own(record: ContinuationRecord) {

@@ -1,4 +1,4 @@
-import { eitherSignal, errorClass, isThreadlogError, reject, type ThreadlogError } from '../base/index.ts'
+import { eitherSignal, errorClass, isThreadlogError, reject, retryLater, type ThreadlogError } from '../base/index.ts'
 import { expireDue, type HeldSweep, type SubmitDeps, sweepHeld, type Validators } from '../continuations/index.ts'
 import type { StreamKey } from '../events/index.ts'
 import type { Agent, AttemptEnd } from '../harness/index.ts'
@@ -8,6 +8,7 @@ import type { HttpIntake, HttpOptions, SettleRecord } from './http.ts'
 import { type Intake, type IntakeRules, startIntake } from './intake.ts'
 import { type DriveOptions, openDispatches, type Runner } from './runner.ts'
 import { sweep } from './sweeps.ts'
+import { Watchdog } from './watchdog.ts'
 
 export interface ServeOptions {
   /** Runs driven at once. Default 64. */
@@ -20,6 +21,11 @@ export interface ServeOptions {
   intake?: { human?: { topic: 'results'; authorize: NonNullable<IntakeRules['authorize']> } }
   /** Milliseconds between sweeps. Default 1,000. */
   sweepMs?: number
+  /**
+   * Milliseconds after which an open wait is told to `onProblem`, once, as `wait_unanswered`: perhaps nobody is there to answer it. What frees its thread is an
+   * answer, a cancel, new input, or a deadline. Default: none is.
+   */
+  unansweredMs?: number
   /** Told of what went wrong and will be tried again; nothing is lost. Default: silent. */
   onProblem?: (problem: { where: string; code: string; message: string }) => void
 }
@@ -93,6 +99,11 @@ export class Engine implements AsyncDisposable {
       throw reject('concurrency_invalid', 'An engine needs to run something.', {
         path: 'concurrency',
         expected: 'a number from 1 on',
+      })
+    if (this.#o.unansweredMs !== undefined && !(this.#o.unansweredMs > 0))
+      throw reject('option_invalid', 'No wait is answered before it is open.', {
+        path: 'unansweredMs',
+        expected: 'milliseconds above 0',
       })
     if (this.#o.http) this.#http = await (await import('./http.ts')).serveHttp(this.#o.http, this.#d.settle)
     this.#unlisten = this.#d.tail.on(undefined, ({ stream, event }) => {
@@ -294,11 +305,30 @@ export class Engine implements AsyncDisposable {
     const onError = (error: unknown, stream: StreamKey) => this.#problem(`thread ${stream}`, error)
     const due = { application: submit.application, owns: this.#owns.bind(this), signal, onError }
     const held: HeldSweep = { after: 0 }
+    const watchdog = this.#watchdog()
     while (!signal.aborted) {
       await expireDue(store, due).catch((error: unknown) => this.#problem('deadlines', error))
       await sweepHeld(submit, held, due).catch((error: unknown) => this.#problem('early results', error))
+      watchdog?.look(store.clock.now())
       await store.clock.sleep(this.#o.sweepMs ?? 1_000, signal)
     }
+  }
+
+  #watchdog(): Watchdog | undefined {
+    const { store, submit } = this.#d
+    const { unansweredMs: afterMs } = this.#o
+    if (afterMs === undefined) return undefined
+    return new Watchdog({
+      ...{ tables: store.backend.tables, application: submit.application, afterMs },
+      owns: this.#owns.bind(this),
+      onUnanswered: ({ stream, continuationId, provider, ageMs }) =>
+        this.#problem(
+          `thread ${stream}`,
+          retryLater('wait_unanswered', `The wait ${continuationId} of ${provider} is open for ${Math.floor(ageMs / 1000)} s.`, {
+            hint: 'See whether its provider runs. Answer it, cancel the thread, or give its tool a deadline.',
+          }),
+        ),
+    })
   }
 
   #problem(where: string, error: unknown): void {

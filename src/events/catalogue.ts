@@ -183,6 +183,8 @@ const shapes = {
   'continuation.completed/1': { ...outcome, value: json },
   'continuation.failed/1': { ...outcome, failure },
   'continuation.claimed/1': { continuation_id: text, revision: count },
+  /** Until when the latest claim has the outcome to itself; null: acknowledged, nobody else will be given it. */
+  'continuation.leased/1': { continuation_id: text, until: optional(instant) },
   'continuation.cancelled/1': ended,
   'continuation.expired/1': ended,
   'continuation.abandoned/1': ended,

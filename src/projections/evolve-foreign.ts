@@ -34,10 +34,9 @@ export function evolveForeign(state: ThreadState, event: LogEvent): ThreadState 
       return wait(state, event, ['pending'], () => ({ status: 'failed', outcome }))
     }
     case 'continuation.claimed/1':
-      return wait(state, event, ['completed', 'failed', 'expired'], ({ runId }) => ({
-        status: 'claimed',
-        claimedBy: { runId, attempt: null },
-      }))
+      return claimed(state, event)
+    case 'continuation.leased/1':
+      return leased(state, event)
     case 'continuation.cancelled/1':
       return wait(state, event, ['pending'], () => ({ status: 'cancelled', endedWith: event.data.failure ?? undefined }))
     case 'continuation.expired/1':
@@ -66,6 +65,12 @@ function run(state: ThreadState, event: LogEvent & { data: { run_id: string } })
 /** The run of a session that is not over; there is at most one. */
 export const activeRun = (foreign: ForeignSession): ForeignRun | undefined =>
   [...foreign.runs.values()].find(({ status }) => status === 'running' || status === 'waiting')
+
+/** The claimed continuation whose holder has not said yet that its run goes on. */
+export function unacknowledgedWait(state: ThreadState): Wait | undefined {
+  const lease = state.foreign && activeRun(state.foreign)?.lease
+  return lease && lease.until !== null ? state.waits.get(lease.continuationId) : undefined
+}
 
 /** The continuation that the run of a session waits for. */
 export function awaitedWait(state: ThreadState): Wait | undefined {
@@ -99,7 +104,9 @@ function transitioned(state: ThreadState, event: Of<'invocation.transitioned/1'>
     actionId: action.action_id,
     capability: action.capability,
   }
-  return withRun(state, event, { ...before, status: known(event, to), revision, pendingAction, updatedAt: event.time })
+  // A run that waits again, or is over, has taken up what was claimed for it.
+  const lease = before.status === 'running' ? undefined : before.lease
+  return withRun(state, event, { ...before, status: known(event, to), revision, pendingAction, lease, updatedAt: event.time })
 }
 
 /** Under what a run keeps a checkpoint; those of a namespace begin alike. */
@@ -144,6 +151,30 @@ function suspended(state: ThreadState, event: Of<'continuation.suspended/1'>): T
   }
   const created = pendingWait(event, { runId: owner.runId, invocationId: owner.runId, item })
   return { ...state, waits: new Map(state.waits).set(created.id, created) }
+}
+
+/** Takes an outcome, or takes over the claim of one that nobody has acknowledged. */
+function claimed(state: ThreadState, event: Of<'continuation.claimed/1'>): ThreadState {
+  const isOpen = unacknowledgedWait(state)?.id === event.data.continuation_id
+  const after = wait(state, event, isOpen ? ['claimed'] : ['completed', 'failed', 'expired'], ({ runId }) => ({
+    status: 'claimed',
+    claimedBy: { runId, attempt: null },
+  }))
+  const runId = after.waits.get(event.data.continuation_id)?.runId ?? ''
+  const owner = session(after, event).runs.get(runId)
+  return owner?.lease ? withRun(after, event, { ...owner, lease: undefined }) : after
+}
+
+/** The latest claim is for a time, for another time, or acknowledged. */
+function leased(state: ThreadState, event: Of<'continuation.leased/1'>): ThreadState {
+  const { continuation_id: continuationId, until } = event.data
+  const held = state.waits.get(continuationId)
+  const owner = session(state, event).runs.get(held?.runId ?? '')
+  if (held?.status !== 'claimed' || owner?.status !== 'running') throw unfoldable(event, 'nobody has claimed the wait.')
+  const { lease } = owner
+  if (lease && (lease.continuationId !== continuationId || lease.until === null))
+    throw unfoldable(event, 'the run goes on under another claim, or one that is acknowledged.')
+  return withRun(state, event, { ...owner, lease: { continuationId, fence: held.revision, until } })
 }
 
 function wait(

@@ -1,5 +1,5 @@
 export { evolve } from './evolve.ts'
-export { activeRun, awaitedWait, checkpointKey } from './evolve-foreign.ts'
+export { activeRun, awaitedWait, checkpointKey, unacknowledgedWait } from './evolve-foreign.ts'
 export { emptyFold, type Folded, foldAll, foldRecord, foldStream, type Quarantine } from './fold.ts'
 export { harnessState, harnessStateJson } from './harness-state.ts'
 export { idempotencyKey } from './identity.ts'

@@ -93,8 +93,19 @@ export interface ForeignRun {
   readonly pendingAction: { readonly type: string; readonly actionId: string; readonly capability: string } | null
   /** By namespace, a zero byte, and checkpoint id. */
   readonly checkpoints: ReadonlyMap<string, { readonly revision: number; readonly payload: Payload }>
+  /** Under which claim it runs, if that was for a time; until it waits again or ends. */
+  readonly lease?: ClaimLease | undefined
   readonly createdAt: number
   readonly updatedAt: number
+}
+
+/** A claim for a time: who holds it goes on with the run, and says so. */
+export interface ClaimLease {
+  readonly continuationId: string
+  /** The revision of the claimed wait: raised by who takes the claim over, so that an older holder's writes are told apart. */
+  readonly fence: number
+  /** Epoch milliseconds from which on others may take it over; null: acknowledged. */
+  readonly until: number | null
 }
 
 /** Something unique beyond one thread: an external id, a run id, a continuation id. */

@@ -1,4 +1,4 @@
-import type { EventType } from '../../src/events/index.ts'
+import type { EventType, LogEvent } from '../../src/events/index.ts'
 import type { LogBackend } from '../../src/log/index.ts'
 
 /** A log on which commits with events of some types wait before they are sent, and may wait after they were accepted. */
@@ -9,8 +9,15 @@ export interface GatedLog {
   open(): void
 }
 
-/** @param o.after the commit is in the log, and its writer does not hear of it yet */
-export function gatedLog(backend: LogBackend, type: EventType, o: { after?: boolean } = {}): GatedLog {
+/**
+ * @param o.after the commit is in the log, and its writer does not hear of it yet
+ * @param o.isMeant which events of the type; default all
+ */
+export function gatedLog(
+  backend: LogBackend,
+  type: EventType,
+  o: { after?: boolean; isMeant?: (event: LogEvent) => boolean } = {},
+): GatedLog {
   const [reached, opened] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const gate = async () => {
     reached.resolve()
@@ -18,7 +25,7 @@ export function gatedLog(backend: LogBackend, type: EventType, o: { after?: bool
   }
   const { events } = backend
   const append: typeof events.append = async (commit) => {
-    const isMeant = commit.records.some(({ event }) => event.type === type)
+    const isMeant = commit.records.some(({ event }) => event.type === type && (o.isMeant?.(event) ?? true))
     if (isMeant && !o.after) await gate()
     const appended = await events.append(commit)
     if (isMeant && o.after) await gate()

@@ -83,6 +83,8 @@ export function outcomeOf(event: LogEvent): string {
       return 'pending'
     case 'continuation.extended/1':
       return 'extended'
+    case 'continuation.leased/1':
+      return event.data.until === null ? 'acknowledged' : 'leased'
     case 'continuation.expired/1':
       return 'expired'
     case 'continuation.abandoned/1':

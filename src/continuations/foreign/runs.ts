@@ -12,6 +12,7 @@ import { invalidArgument, nonBlank } from '../model/arguments.ts'
 import { CheckpointConflictError } from '../model/errors.ts'
 import type { PendingAction } from '../model/record.ts'
 import type { RunScope } from '../model/scope.ts'
+import { checkHolder, type Lease } from './holder.ts'
 
 // What may happen to the runs of a foreign host (continuation spec §1.7). Pure: state in, events or a refusal out.
 
@@ -78,6 +79,8 @@ export interface Transition {
   expectedStatus: InvocationStatus
   status: InvocationStatus
   pendingAction?: PendingAction | null
+  /** Under which the run goes on, if its last wait was claimed for a time. */
+  lease?: Lease
 }
 
 /** The pair, then the action: judged before the run is looked at. @throws CheckpointConflictError, ThreadlogError `invalid_argument` */
@@ -98,6 +101,7 @@ export function checkTransition({ expectedStatus, status, pendingAction = null }
 export function transition(proposal: Proposal, runId: string, t: Transition): Proposal {
   const run = ownRun(proposal.state, runId)
   if (run.status !== t.expectedStatus) throw new CheckpointConflictError(`The run is ${run.status}.`)
+  checkHolder(run, t.lease)
   return proposal.add(moved(run, t.status, t.pendingAction ?? null))
 }
 
@@ -120,6 +124,8 @@ export interface CheckpointWrite {
   /** The latest revision of this checkpoint, or null: it must not exist. */
   expectedRevision?: number | null
   payload: JsonValue
+  /** Under which the run goes on, if its last wait was claimed for a time. */
+  lease?: Lease
 }
 
 /** @throws CheckpointConflictError, ThreadlogError `not_found`, `invalid_argument` */
@@ -128,6 +134,7 @@ export function writeCheckpoint(proposal: Proposal, runId: string, c: Checkpoint
   const checkpointId = nonBlank(c.checkpointId, 'checkpointId')
   const run = ownRun(proposal.state, runId)
   if (run.status !== 'running' && run.status !== 'waiting') throw new CheckpointConflictError(`The run is ${run.status}.`)
+  checkHolder(run, c.lease)
   const stored = run.checkpoints.get(checkpointKey(namespace, checkpointId))?.revision ?? null
   if (stored !== expectedRevision)
     throw new CheckpointConflictError('The checkpoint has another revision.', { details: { revision: stored ?? 'none' } })

@@ -5,6 +5,8 @@ import { externalIdKey } from '../ids.ts'
 import { type ConflictReason, ContinuationConflictError } from '../model/errors.ts'
 import type { ContinuationFailure } from '../model/failure.ts'
 import type { ContinuationRecord } from '../model/record.ts'
+import { isHolder, type Lease } from './holder.ts'
+import { leaseFrom, takeOver } from './leases.ts'
 import { isWithdrawn, moved, ownRun, type Reserved } from './runs.ts'
 
 // What may happen to a wait of a foreign host: table 2.2 of the continuation spec and its guards. Pure.
@@ -18,9 +20,11 @@ export function suspend(
   externalId: string,
   deadline: number | null,
   held: readonly Reserved[],
+  lease?: Lease,
 ): Proposal {
   const run = proposal.state.foreign?.runs.get(record.runId)
   if (run?.status !== 'running') throw conflict('run_not_running')
+  if (!isHolder(run, lease)) throw conflict('lease_lost')
   if (findWait(proposal.state, record.continuationId)) throw conflict('id_taken')
   if (held.some((reservation) => isWithdrawn(proposal.state, reservation))) throw conflict('external_id_taken')
   return proposal.for(run.runId, 1).add(
@@ -123,15 +127,18 @@ export function arm(proposal: Proposal, meant: Meant, expectedRevision: number):
   return proposal.add({ type: 'continuation.armed/1', data: next(wait) })
 }
 
-/** @throws ContinuationConflictError */
-export function claim(proposal: Proposal, meant: Meant, expectedRevision: number): Proposal {
+/** @param leaseMs how long its holder has to acknowledge; none: the claim is for good, as in the original. @throws ContinuationConflictError */
+export function claim(proposal: Proposal, meant: Meant, expectedRevision: number, leaseMs?: number): Proposal {
   const { state } = proposal
   const wait = current(state, meant, expectedRevision)
+  const taken = wait.status === 'claimed' && leaseMs !== undefined ? takeOver(proposal, wait, leaseMs) : undefined
+  if (taken) return taken
   if (wait.status === 'pending') throw conflict('not_resolved')
   if (wait.status !== 'completed' && wait.status !== 'failed' && wait.status !== 'expired') throw notPending(wait)
   if (!wait.ready) throw conflict('not_armed')
   if (!isAwaited(state, wait)) throw conflict('run_not_waiting')
-  return proposal.add({ type: 'continuation.claimed/1', data: next(wait) }, moved(ownRun(state, wait.runId), 'running'))
+  const claimed = proposal.add({ type: 'continuation.claimed/1', data: next(wait) }, moved(ownRun(state, wait.runId), 'running'))
+  return leaseMs === undefined ? claimed : claimed.add(leaseFrom(proposal, wait.id, leaseMs))
 }
 
 /** Ends a pending wait and its run. @throws ContinuationConflictError */

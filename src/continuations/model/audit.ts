@@ -1,5 +1,13 @@
 /** What happened to a continuation. */
-export type AuditOperation = 'suspended' | 'resolved' | 'armed' | 'claimed' | 'cancelled'
+export type AuditOperation =
+  | 'suspended'
+  | 'resolved'
+  | 'armed'
+  | 'claimed'
+  | 'cancelled'
+  | 'acknowledged'
+  | 'renewed'
+  | 'released'
 export type AuditOutcome = 'committed' | 'failed'
 
 /** One line of audit: what, by whom, with what end, on which log. No id, code, schema, tenant or value is ever in it (§4). */

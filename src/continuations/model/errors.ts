@@ -21,6 +21,8 @@ export type ConflictReason =
   | 'other_provider'
   | 'not_new'
   | 'host_managed'
+  | 'lease_lost'
+  | 'already_acknowledged'
 
 /** What a caller can do about each reason. */
 const HINTS: Record<ConflictReason, string> = {
@@ -40,6 +42,8 @@ const HINTS: Record<ConflictReason, string> = {
   other_provider: 'Use the provider and the application the record was made by.',
   not_new: 'Suspend a new record: pending, not ready, revision 0.',
   host_managed: 'threadlog arms and claims the waits of its own agents.',
+  lease_lost: 'Another process has taken the claim over. Stop, and write nothing more.',
+  already_acknowledged: 'The run goes on with the outcome; there is nothing to give back.',
 }
 
 /** Every failure of a continuation that is not a wrong argument. */

@@ -1,7 +1,6 @@
 import { isThreadlogError, type JsonValue, jsonDigest, Payload } from '../../base/index.ts'
 import { type StreamKey, threadStream } from '../../events/index.ts'
 import {
-  awaitedWait,
   findWait,
   type Proposal,
   pendingOfProvider,
@@ -9,22 +8,23 @@ import {
   type ThreadStore,
   type Wait,
   waitByExternalId,
-  waitingSessions,
   waitPlace,
 } from '../../projections/index.ts'
 import { expireDue } from '../expire.ts'
 import { extend } from '../extend.ts'
+import type { Lease } from '../foreign/holder.ts'
 import { continuationRecord, pairOf, pendingPair } from '../foreign/views.ts'
 import { arm, cancel, claim, type Meant, notPending, resolve, suspend } from '../foreign/waits.ts'
 import { externalIdKey, HUMAN_PROVIDER } from '../ids.ts'
 import { durationOrNone, instantOrNull, invalidArgument, jsonValue, nonBlank, page } from '../model/arguments.ts'
-import { type AuditOperation, type AuditSink, auditContinuation } from '../model/audit.ts'
+import type { AuditOperation, AuditSink } from '../model/audit.ts'
 import { ContinuationConflictError, ContinuationValidationError } from '../model/errors.ts'
 import { ContinuationFailure } from '../model/failure.ts'
 import type { ContinuationRecord, ProviderPendingContinuation } from '../model/record.ts'
 import { RunScope, type RunScopeFields } from '../model/scope.ts'
 import { apiSource } from '../source.ts'
-import { holderOf, LogRunStore, streamOf } from './log-runs.ts'
+import { LogLeaseStore, leaseOf, leaseTime } from './log-leases.ts'
+import { holderOf, streamOf } from './log-runs.ts'
 import type { Unique } from './reservations.ts'
 import type { ContinuationStore, PageOf, Resolution, WaitAt } from './store.ts'
 
@@ -51,16 +51,12 @@ export interface HostWaits {
 }
 
 /** {@link ContinuationStore}, and the runs it belongs to, on the event log: the same events and the same fold as everything else. */
-export class LogContinuationStore extends LogRunStore implements ContinuationStore {
-  readonly #backend: string
-  readonly #audit: AuditSink | undefined
+export class LogContinuationStore extends LogLeaseStore implements ContinuationStore {
   readonly #host: HostWaits | undefined
   readonly #onlyAwaited: boolean
 
   constructor(o: LogStoreOptions) {
     super(o)
-    this.#backend = o.backend ?? 'log'
-    this.#audit = o.audit
     this.#host = o.host
     this.#onlyAwaited = o.onlyAwaited ?? false
   }
@@ -70,20 +66,22 @@ export class LogContinuationStore extends LogRunStore implements ContinuationSto
     externalId: string
     fresh?: boolean
     expiresAt?: number | null
+    lease?: Lease
   }): Promise<ContinuationRecord> {
     const { record, externalId, fresh = false } = o
+    const lease = o.lease && leaseOf(o.lease)
     const deadline = instantOrNull(o.expiresAt, 'expiresAt')
     const key = externalIdKey(record.provider, externalId)
-    return this.#audited('suspended', async () => {
+    return this.audited('suspended', async () => {
       if (record.status !== 'pending' || record.ready || record.revision !== 0) throw new ContinuationConflictError('not_new')
       const { scope } = record
       const stream = streamOf(scope)
-      await this.check(stream, (proposal) => suspend(proposal, record, externalId, deadline, []))
+      await this.check(stream, (proposal) => suspend(proposal, record, externalId, deadline, [], lease))
       if (!fresh && (await this.#isKnown(record.continuationId))) throw new ContinuationConflictError('id_taken')
       const taken = ({ kind }: Unique) => new ContinuationConflictError(kind === 'external_id' ? 'external_id_taken' : 'id_taken')
       const whats = uniqueOf(record, key, fresh)
       const state = await this.reserving(whats, holderOf(scope, record.continuationId), taken, (held) =>
-        this.commit(stream, (proposal) => suspend(proposal, record, externalId, deadline, held)),
+        this.commit(stream, (proposal) => suspend(proposal, record, externalId, deadline, held, lease)),
       )
       await this.#host?.suspended({ stream, continuationId: record.continuationId })
       return this.#record(state, record.continuationId)
@@ -170,23 +168,6 @@ export class LogContinuationStore extends LogRunStore implements ContinuationSto
     return expired
   }
 
-  /** What the runs of foreign hosts wait for now, in the order their sessions were opened; `ageMs` since each suspended. */
-  async *waiting(applicationId: string): AsyncIterable<{ wait: ProviderPendingContinuation; ageMs: number }> {
-    const { backend, clock } = this.store
-    await backend.events.barrier()
-    const limit = 100
-    for (let after = 0, size = limit; size === limit; ) {
-      const page = waitingSessions(backend.tables, nonBlank(applicationId, 'applicationId'), { limit, after })
-      for (const { stream } of page) {
-        const state = await this.store.load(stream)
-        const wait = awaitedWait(state)
-        if (wait) yield { wait: pairOf(state, wait), ageMs: clock.now() - wait.createdAt }
-      }
-      size = page.length
-      after = page.at(-1)?.id ?? after
-    }
-  }
-
   async extendContinuation(o: {
     applicationId: string
     provider: string
@@ -212,7 +193,7 @@ export class LogContinuationStore extends LogRunStore implements ContinuationSto
     const key = externalIdKey(provider, o.externalId)
     const scope = new RunScope(o.scope)
     const stream = streamOf(scope)
-    return this.#audited('resolved', async () => {
+    return this.audited('resolved', async () => {
       const has = (state: ThreadState) => byKey(state, scope.runId, provider, key)
       const { host, wait } = await this.#hostWait(stream, has)
       if (host && wait) {
@@ -236,8 +217,9 @@ export class LogContinuationStore extends LogRunStore implements ContinuationSto
     })
   }
 
-  claimContinuation(o: WaitAt): Promise<ContinuationRecord> {
-    return this.#changed('claimed', o, (proposal, meant) => claim(proposal, meant, o.expectedRevision))
+  claimContinuation(o: WaitAt & { leaseMs?: number }): Promise<ContinuationRecord> {
+    const leaseMs = o.leaseMs === undefined ? undefined : leaseTime(o.leaseMs)
+    return this.#changed('claimed', o, (proposal, meant) => claim(proposal, meant, o.expectedRevision, leaseMs))
   }
 
   armContinuation(o: WaitAt): Promise<ContinuationRecord> {
@@ -251,7 +233,7 @@ export class LogContinuationStore extends LogRunStore implements ContinuationSto
     }
     const scope = new RunScope(o.scope)
     const stream = streamOf(scope)
-    return this.#audited('cancelled', async () => {
+    return this.audited('cancelled', async () => {
       const given = failure()
       const { host, wait } = await this.#hostWait(stream, (state) => findWait(state, o.continuationId))
       if (!host || !wait) return this.#change(scope, o, (proposal, meant) => cancel(proposal, meant, o.expectedRevision, given))
@@ -281,7 +263,7 @@ export class LogContinuationStore extends LogRunStore implements ContinuationSto
     change: (proposal: Proposal, meant: Meant) => Proposal,
   ): Promise<ContinuationRecord> {
     const scope = new RunScope(at.scope)
-    return this.#audited(operation, () => this.#change(scope, at, change))
+    return this.audited(operation, () => this.#change(scope, at, change))
   }
 
   async #change(
@@ -302,18 +284,6 @@ export class LogContinuationStore extends LogRunStore implements ContinuationSto
 
   #record(state: ThreadState, id: string): ContinuationRecord {
     return continuationRecord(state, findWait(state, id) as Wait)
-  }
-
-  /** One audit line for every attempt that reached the log. */
-  async #audited<T>(operation: AuditOperation, work: () => Promise<T>): Promise<T> {
-    try {
-      const done = await work()
-      auditContinuation(this.#audit, { operation, outcome: 'committed', backend: this.#backend })
-      return done
-    } catch (error) {
-      auditContinuation(this.#audit, { operation, outcome: 'failed', backend: this.#backend })
-      throw error
-    }
   }
 }
 

@@ -1,4 +1,5 @@
 import type { JsonValue } from '../../base/index.ts'
+import type { Lease } from '../foreign/holder.ts'
 import type { ContinuationFailure } from '../model/failure.ts'
 import type { ContinuationRecord, ProviderPendingContinuation } from '../model/record.ts'
 import type { RunScope, RunScopeFields } from '../model/scope.ts'
@@ -9,6 +10,11 @@ export interface WaitAt {
   provider: string
   continuationId: string
   expectedRevision: number
+}
+
+/** A claim of a run's wait that is for a time. */
+export interface LeaseAt extends Lease {
+  scope: RunScope | RunScopeFields
 }
 
 /** A page of a provider's pending waits. */
@@ -42,12 +48,14 @@ export interface ContinuationStore {
    * A new wait: pending, not ready, revision 0; its run goes from running to waiting.
    * @param o.fresh the id is random, nobody else can have it
    * @param o.expiresAt epoch milliseconds from which on it may end as failed with code `expired`; default never
+   * @param o.lease under which the run goes on, if its last wait was claimed for a time
    */
   suspendContinuation(o: {
     record: ContinuationRecord
     externalId: string
     fresh?: boolean
     expiresAt?: number | null
+    lease?: Lease
   }): Promise<ContinuationRecord>
   getContinuation(o: { scope: RunScope | RunScopeFields; continuationId: string }): Promise<ContinuationRecord | null>
   getProviderContinuation(o: {
@@ -64,7 +72,14 @@ export interface ContinuationStore {
   listPendingContinuations(o: PageOf): Promise<ProviderPendingContinuation[]>
   /** Completes, or fails with `failure`; `ready` stays as it is. */
   resolveContinuation(o: Resolution): Promise<ContinuationRecord>
-  claimContinuation(o: WaitAt): Promise<ContinuationRecord>
+  /**
+   * @param o.leaseMs milliseconds within which the holder acknowledges, or another one may claim the wait again at the revision it has then; default: the
+   * claim is for good. A store without `acknowledgeContinuation` knows no other.
+   */
+  claimContinuation(o: WaitAt & { leaseMs?: number }): Promise<ContinuationRecord>
+  acknowledgeContinuation?(o: LeaseAt): Promise<void>
+  renewContinuation?(o: LeaseAt & { leaseMs: number }): Promise<void>
+  releaseContinuation?(o: LeaseAt): Promise<void>
   /**
    * Heartbeat of the job behind a pending wait, in any run: it has its time again from now on, or `ms`, if that is less. A store without this has no
    * deadlines that move.

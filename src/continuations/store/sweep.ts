@@ -10,8 +10,11 @@ export interface SweepOptions {
    * it would have written one.
    */
   isResumable(wait: ProviderPendingContinuation): boolean | Promise<boolean>
-  /** Takes an armed outcome: checks that the run can go on here, then claims it, then goes on. What it throws leaves the wait to the next sweep. */
-  dispatch(wait: ProviderPendingContinuation): Promise<void>
+  /**
+   * Takes an armed outcome: checks that the run can go on here, then claims it, then goes on, as `resumeContinuation` does. Also one that was claimed for a
+   * time and not acknowledged. False: not here. What it throws leaves the wait to the next sweep.
+   */
+  dispatch(wait: ProviderPendingContinuation): Promise<unknown>
   /** What a wait ends with whose run cannot go on. */
   lost: ContinuationFailure
   /** Milliseconds within which a living process arms what it has suspended; younger waits are left alone. */
@@ -20,7 +23,7 @@ export interface SweepOptions {
   onError?(error: unknown, wait: ProviderPendingContinuation): void
 }
 
-/** What one sweep did, in numbers of waits; `left`: still waiting for an outcome, too young, changed by others meanwhile, or failed. */
+/** What one sweep did, in numbers of waits; `left`: still waiting for an outcome, too young, held by others, changed by them meanwhile, or failed. */
 export interface Swept {
   /** Whose time was over. They count again by what became of them then. */
   expired: number
@@ -32,15 +35,15 @@ export interface Swept {
 
 /**
  * Brings on what crashes left of a host's waits (continuation spec §3.3, §9.3): what is overdue has failed; one that was never armed is armed if its run can go on, else it ends and
- * its session is free; an outcome that nobody has claimed is dispatched. Any process may sweep, at its start and now and then: each change is decided
+ * its session is free; an outcome that nobody has claimed, or whose claim was for a time that is over, is dispatched. Any process may sweep, at its start and now and then: each change is decided
  * by the log, and one that another process made first is left to it.
  */
 export async function sweepContinuations(store: LogContinuationStore, o: SweepOptions): Promise<Swept> {
   const expired = await store.expire(o.applicationId).catch((error: unknown) => ({ error }))
   const swept: Swept = { expired: typeof expired === 'number' ? expired : 0, armed: 0, ended: 0, dispatched: 0, left: 0 }
-  for await (const { wait, ageMs } of store.waiting(o.applicationId))
+  for await (const { wait, ageMs, isHeld } of store.waiting(o.applicationId))
     try {
-      swept[await one(store, wait, wait.record.ready || ageMs >= o.graceMs, o)]++
+      swept[await one(store, wait, !isHeld && (wait.record.ready || ageMs >= o.graceMs), o)]++
     } catch (error) {
       swept.left++
       if (!isThreadlogError(error, 'continuation_conflict', 'checkpoint_conflict', 'not_found')) o.onError?.(error, wait)
@@ -61,8 +64,7 @@ async function one(
   const armed = wait.record.ready ? wait : await bring(store, wait, o)
   if (armed === 'ended') return 'ended'
   if (armed.record.status === 'pending') return armed === wait ? 'left' : 'armed'
-  await o.dispatch(armed)
-  return 'dispatched'
+  return (await o.dispatch(armed)) === false ? 'left' : 'dispatched'
 }
 
 /** Arms an unarmed wait, or ends it. */

@@ -45,7 +45,7 @@ export const runningThreads = (sql: Sql, page: SweepPage): ThreadRow[] => sql.al
 const FOREIGN = `
 SELECT * FROM threads WHERE kind = 'foreign' AND status IN ('waiting', 'resolved') AND application = ? AND id > ? ORDER BY id LIMIT ?`
 
-/** Sessions of foreign hosts whose run waits for a continuation, or has an outcome to take. */
+/** Sessions of foreign hosts whose run waits for a continuation, or has an outcome to take or to acknowledge. */
 export const waitingSessions = (sql: Sql, application: string, page: SweepPage): ThreadRow[] =>
   sql.all<ThreadRow>(FOREIGN, application, page.after ?? 0, page.limit)
 

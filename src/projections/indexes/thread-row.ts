@@ -1,6 +1,6 @@
 import type { EventType } from '../../events/index.ts'
 import type { SqlValue } from '../../log/index.ts'
-import { activeRun, awaitedWait } from '../evolve-foreign.ts'
+import { activeRun, awaitedWait, unacknowledgedWait } from '../evolve-foreign.ts'
 import type { Folded } from '../fold.ts'
 import { type ForeignSession, type ThreadState, threadStatus } from '../state.ts'
 import type { Step, ThreadSteps } from './steps.ts'
@@ -139,10 +139,12 @@ export function movingOf({ after, steps }: ThreadSteps): Moving {
 const statusOf = ({ state, quarantine }: Folded): ThreadRow['status'] =>
   quarantine ? 'quarantined' : state.foreign ? foreignStatus(state, state.foreign) : threadStatus(state)
 
-/** A session of a foreign host waits while its run waits for a continuation; it is resolved when only its host has still to take the outcome. */
+/**
+ * A session of a foreign host waits while its run waits for a continuation; it is resolved when only its host has still to take the outcome,
+ * or to say that it has. */
 function foreignStatus(state: ThreadState, foreign: ForeignSession): ThreadRow['status'] {
   const run = activeRun(foreign)
-  if (run?.status !== 'waiting') return run ? 'running' : 'idle'
+  if (run?.status !== 'waiting') return run ? (unacknowledgedWait(state) ? 'resolved' : 'running') : 'idle'
   return awaitedWait(state)?.status === 'pending' || run.pendingAction?.type !== 'external_continuation' ? 'waiting' : 'resolved'
 }
 
