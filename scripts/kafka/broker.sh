@@ -158,7 +158,7 @@ read -r -a more <<<"${KAFKA_JVM:-}"
 if [ ! -f "$dir/log/meta.properties" ]; then
   # 22 base64url characters that never begin with '-'.
   id=threadlg$(od -An -N8 -tx1 /dev/urandom | tr -d ' \n' | cut -c1-13)A
-  scram=(); [ -n "$sasl" ] && scram=(--add-scram 'SCRAM-SHA-256=[name=scram,password=scram-secret]')
+  scram=(); for each in 256 512; do scram+=(--add-scram "SCRAM-SHA-$each=[name=scram,password=scram-secret]"); done
   "$java" "${jvm[@]}" kafka.tools.StorageTool format -t "$id" -c "$dir/server.properties" ${scram[@]+"${scram[@]}"} >"$dir/format.out" 2>&1 ||
     { cat "$dir/format.out" >&2; die "the directory was not formatted"; }
 fi

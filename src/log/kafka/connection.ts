@@ -62,13 +62,23 @@ function silencePartitionerNotice(): void {
   process.env['KAFKAJS_NO_PARTITIONER_WARNING'] ??= '1'
 }
 
-/** Small requests must not wait for each other (Nagle). */
-const socketFactory: ISocketFactory = ({ host, port, ssl, onConnect }) => {
+/**
+ * Small requests must not wait for each other (Nagle). Each call that fails while a socket still connects has kafkajs disconnect and `unref` it once more,
+ * and Node keeps a listener for each: once is enough.
+ */
+export const socketFactory: ISocketFactory = ({ host, port, ssl, onConnect }) => {
   const socket: Socket = ssl
     ? openTls({ host, port, ...(isIP(host) === 0 && { servername: host }), ...ssl }, onConnect)
     : openSocket({ host, port }, onConnect)
   socket.setNoDelay(true)
   socket.setKeepAlive(true, 60_000)
+  const unref = socket.unref.bind(socket)
+  let asked = false
+  socket.unref = () => {
+    if (!asked || !socket.connecting) unref()
+    asked = true
+    return socket
+  }
   return socket
 }
 

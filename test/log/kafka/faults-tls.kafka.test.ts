@@ -18,7 +18,7 @@ describeOwnKafka('a cluster with TLS', () => {
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
   /** A certificate for this machine that answers for itself, and its key. */
-  async function certificate(name: string): Promise<{ ca: string; pem: string }> {
+  async function certificate(name: string): Promise<{ ca: string; key: string; pem: string }> {
     const [key, ca, pem] = ['key', 'crt', 'pem'].map((end) => join(folder, `${name}.${end}`)) as [string, string, string]
     const made = [
       'req',
@@ -37,7 +37,7 @@ describeOwnKafka('a cluster with TLS', () => {
     ]
     await run('openssl', [...made, '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'])
     writeFileSync(pem, readFileSync(key, 'utf8') + readFileSync(ca, 'utf8'))
-    return { ca, pem }
+    return { ca, key, pem }
   }
 
   test('is used by its address and the environment; a wrong certificate or password is told, and nothing of it', async () => {
@@ -67,5 +67,27 @@ describeOwnKafka('a cluster with TLS', () => {
       expect(shown.code).toBeGreaterThan(1)
       expect(shown.out + shown.err).not.toMatch(/secret|BEGIN/)
     }
+  }, 120_000)
+
+  test('takes SCRAM over TLS, and clients that show a certificate of its authority alone', async () => {
+    const [ours, client, stranger] = [await certificate('server'), await certificate('client'), await certificate('stranger')]
+    await using broker = await ownBroker({ tls: ours.pem, clients: client.ca })
+    await using place = await kafkaPlace({ brokers: broker.brokers })
+    const opened = (query: Record<string, string>, user: string) => {
+      const url = `kafka://${broker.tls[0]}/${place.prefix}?${new URLSearchParams({ tls: 'true', ca: ours.ca, ...query })}`
+      const env = { THREADLOG_KAFKA_USERNAME: user, THREADLOG_KAFKA_PASSWORD: `${user}-secret` }
+      const { replica: _, ...rest } = kafkaAddress(url, env)
+      return place.open(rest)
+    }
+    const shows = ({ ca, key }: { ca: string; key: string }) => ({ cert: ca, key })
+    for (const sasl of ['plain', 'scram-sha-256', 'scram-sha-512'])
+      await (await opened({ sasl, ...shows(client) }, sasl === 'plain' ? 'app' : 'scram')).close()
+    for (const query of [{}, shows(stranger)]) {
+      const error = await opened({ sasl: 'scram-sha-256', ...query }, 'scram').catch((error: unknown) => error)
+      expect(error).toMatchObject({ code: expect.stringMatching(/^log_(unauthorized|untrusted|unavailable)$/) })
+      expect(JSON.stringify(error) + String(error)).not.toMatch(/secret|BEGIN/)
+    }
+    const guessed = await opened({ sasl: 'scram-sha-512', ...shows(client) }, 'guessed').catch((error: unknown) => error)
+    expect(guessed).toMatchObject({ code: 'log_unauthorized', disposition: 'reject' })
   }, 120_000)
 })

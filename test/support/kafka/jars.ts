@@ -24,8 +24,10 @@ export interface OwnBrokerOptions {
   settings?: Readonly<Record<string, string | number>>
   /** Also listen with SASL, without TLS: PLAIN `app`/`app-secret`, SCRAM-SHA-256 `scram`/`scram-secret`. */
   sasl?: boolean
-  /** Also listen with TLS and SASL PLAIN (`app`/`app-secret`): a PEM file of its key and certificate. */
+  /** Also listen with TLS and SASL (PLAIN `app`/`app-secret`, SCRAM `scram`/`scram-secret`): a PEM file of its key and certificate. */
   tls?: string
+  /** Takes only clients with a certificate of this authority: a PEM file. */
+  clients?: string
 }
 
 /** A broker of its own directory and ports, for tests that kill, freeze or restart it. Both outlive `stop`; `remove` ends them. */
@@ -39,11 +41,15 @@ export class OwnBroker {
   readonly #arguments: readonly string[]
   #pid: number | undefined
 
-  private constructor(folder: string, ports: readonly number[], { settings: given, sasl: asks, tls: pem }: OwnBrokerOptions) {
+  private constructor(
+    folder: string,
+    ports: readonly number[],
+    { settings: given, sasl: asks, tls: pem, clients }: OwnBrokerOptions,
+  ) {
     const [port, controller] = ports
     const sasl = asks ? ports[2] : undefined
     const secure = pem === undefined ? undefined : ports.at(-1)!
-    const settings = { ...(pem !== undefined && tlsSettings(port!, controller!, secure!, pem)), ...given }
+    const settings = { ...(pem !== undefined && tlsSettings(port!, controller!, secure!, pem, clients)), ...given }
     this.tls = secure === undefined ? [] : [`localhost:${secure}`]
     this.folder = folder
     this.brokers = [`127.0.0.1:${port}`]
@@ -168,14 +174,19 @@ const isFree = (port: number): Promise<boolean> =>
   })
 
 /** Without the listener of `sasl`: one broker has one of them. */
-function tlsSettings(port: number, controller: number, secure: number, pem: string): Record<string, string> {
+function tlsSettings(port: number, controller: number, secure: number, pem: string, clients?: string): Record<string, string> {
   const login = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_app="app-secret";'
+  const scram = 'org.apache.kafka.common.security.scram.ScramLoginModule required;'
+  const trusted = { 'ssl.truststore.type': 'PEM', 'listener.name.sasl_ssl.ssl.client.auth': 'required' }
   return {
+    ...(clients !== undefined && { ...trusted, 'ssl.truststore.location': clients }),
     listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controller},SASL_SSL://127.0.0.1:${secure}`,
     'advertised.listeners': `PLAINTEXT://127.0.0.1:${port},SASL_SSL://localhost:${secure}`,
     'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_SSL:SASL_SSL',
-    'sasl.enabled.mechanisms': 'PLAIN',
+    'sasl.enabled.mechanisms': 'PLAIN,SCRAM-SHA-256,SCRAM-SHA-512',
     'listener.name.sasl_ssl.plain.sasl.jaas.config': login,
+    'listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config': scram,
+    'listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config': scram,
     'ssl.keystore.type': 'PEM',
     'ssl.keystore.location': pem,
   }
