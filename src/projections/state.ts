@@ -303,6 +303,9 @@ export interface WaitOutcome {
   readonly failure: WaitFailure | null
 }
 
+/** True of a stream that is no thread: what is reserved there, or came early for it. */
+export const isReservation = ({ reservation, early }: ThreadState): boolean => reservation !== undefined || early !== undefined
+
 /** The state of a stream without events. */
 export const initial: ThreadState = {
   version: 0,

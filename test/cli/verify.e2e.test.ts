@@ -51,6 +51,20 @@ async function verify(log: string) {
 }
 
 describe('an intact log', () => {
+  test('may have streams that are no threads: what is reserved, and what came before its wait', async () => {
+    const file = join(shop.folder, 'reserved.db')
+    const threads = await openThreadlog({ log: `sqlite:${file}`, earlyResults: { providers: ['bank'] } })
+    const store = threads.continuationStore()
+    const own = { userId: 'ann', sessionId: 'one', runId: 'run-1' }
+    await store.beginRun({ scope: { applicationId: 'default', ...own }, framework: 'adk' })
+    const bank = threads.continuations('bank')
+    await bank.suspend({ ...own, externalId: 'job-1', capability: 'pay', schemaId: 'pay/v1' })
+    expect((await threads.submit({ provider: 'bank', external_id: 'job-2', result: 1 })).verdict).toBe('held')
+    await threads.close()
+    expect(await verify(file)).toMatchObject({ damaged: [] })
+    expect(sql(file, 'SELECT thread FROM threads')).toEqual([{ thread: 'one' }])
+  })
+
   test('is told so, thread by thread and as a whole', async () => {
     const all = await run(['verify', '--all'], { log: shop.log })
     expect(all).toEqual({ code: 0, out: '6 threads, 56 events: intact\n', err: '' })

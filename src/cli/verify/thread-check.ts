@@ -6,11 +6,13 @@ import {
   type Folded,
   findThread,
   findWait,
+  isReservation,
   listWaits,
   type RecordsReport,
+  runIdOf,
   stateHash,
+  statusOf,
   ThreadStore,
-  threadStatus,
   verifyRecords,
 } from '../../projections/index.ts'
 
@@ -158,16 +160,18 @@ function indexFault({ backend, indexed }: Checking, stream: StreamKey, { folded 
   return { code: 'index-mismatch', version: folded.head.version, position: undefined, message }
 }
 
-function threadFields({ tables }: LogBackend, stream: StreamKey, { state, head }: Folded): string[] {
+function threadFields({ tables }: LogBackend, stream: StreamKey, folded: Folded): string[] {
+  const { state, head } = folded
   const row = findThread(tables, stream)
+  if (isReservation(state)) return row ? ['a reservation has the row of a thread'] : []
   if (!row) return ['the thread has no row']
   const wanted = {
     application: state.identity?.application,
     user: state.identity?.user,
     thread: state.identity?.thread,
     version: head.version,
-    status: threadStatus(state),
-    run_id: state.run?.runId ?? null,
+    status: statusOf(folded),
+    run_id: runIdOf(state),
     open_waits: [...state.waits.values()].filter(({ status }) => status === 'pending').length,
   }
   return Object.entries(wanted).flatMap(([name, value]) => (row[name as keyof typeof row] === value ? [] : [`threads.${name}`]))

@@ -21,7 +21,7 @@ export {
   type SweepPage,
   waitingSessions,
 } from './sweeps.ts'
-export type { ThreadRow } from './thread-row.ts'
+export { runIdOf, statusOf, type ThreadRow } from './thread-row.ts'
 export { threadsIndex } from './threads-index.ts'
 export {
   countWaits,

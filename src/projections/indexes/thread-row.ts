@@ -120,7 +120,7 @@ export function movingOf({ after, steps }: ThreadSteps): Moving {
   return {
     version: after.head.version,
     status: statusOf(after),
-    run_id: run?.runId ?? (state.foreign && activeRun(state.foreign)?.runId) ?? null,
+    run_id: runIdOf(state),
     invocation_id: run?.invocationId ?? null,
     agent: run?.agent.name ?? null,
     revision: run?.agent.revision ?? null,
@@ -136,7 +136,12 @@ export function movingOf({ after, steps }: ThreadSteps): Moving {
   }
 }
 
-const statusOf = ({ state, quarantine }: Folded): ThreadRow['status'] =>
+/** What the run of a thread is called that has not ended; null: there is none. */
+export const runIdOf = ({ run, foreign }: ThreadState): string | null =>
+  run?.runId ?? (foreign && activeRun(foreign)?.runId) ?? null
+
+/** What the row of a thread calls its status. */
+export const statusOf = ({ state, quarantine }: Folded): ThreadRow['status'] =>
   quarantine ? 'quarantined' : state.foreign ? foreignStatus(state, state.foreign) : threadStatus(state)
 
 /**

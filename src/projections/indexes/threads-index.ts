@@ -1,5 +1,6 @@
 import type { Projector, ProjectorTx } from '../../log/index.ts'
 import { SNAPSHOTS } from '../snapshot-table.ts'
+import { isReservation } from '../state.ts'
 import { Folds, type ThreadSteps } from './steps.ts'
 import {
   INSERT_THREAD,
@@ -31,7 +32,7 @@ type Standing = Pick<ThreadRow, 'id' | 'version' | 'last_end' | 'updated_at' | '
 
 function write(tx: ProjectorTx, thread: ThreadSteps): void {
   const { stream, steps, after, refolded } = thread
-  if (after.state.reservation) return
+  if (isReservation(after.state)) return
   const now = movingOf(thread)
   const goesOn = steps[0]?.before.head.version !== 0 && !refolded
   if (goesOn && tx.run(MOVE_THREAD, ...movingValues(now), stream, after.head.version) > 0) return

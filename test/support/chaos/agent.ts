@@ -4,19 +4,22 @@ import { type Agent, defineAgent, defineTool, externalTool } from '../../../src/
 import { type ScriptEntry, type ScriptPart, scriptedModel } from '../../../src/models/index.ts'
 import { effect } from '../processes/ledger.ts'
 import { turnOf } from '../processes/prompt.ts'
+import { EARLY_MS, FREIGHT, isEarly, jobId } from './jobs.ts'
 
 export interface StormAgentOptions {
   /** Where effects are written down. */
   ledger: string
   /** Upper bound of the milliseconds a tool spends before and after its effect. */
   paceMs: number
+  /** More of the rare jobs, for a storm of few orders. */
+  dense?: boolean
 }
 
 export const AGENT = 'storm'
 export const CARRIER = 'carrier'
 
 /** Tools that may run again under the same key; every other one must not. */
-export const RETRYABLE = new Set(['look', 'count'])
+export const RETRYABLE = new Set(['look', 'count', FREIGHT])
 
 const input = z.object({ order: z.string(), part: z.number().int().default(0) })
 
@@ -24,7 +27,7 @@ const input = z.object({ order: z.string(), part: z.number().int().default(0) })
  * An agent whose orders take every path there is: local tools of both kinds, beside each other and alone, one call id used twice,
  * one or two carriers, a local call beside an external one, a person's decision.
  */
-export function stormAgent({ ledger, paceMs }: StormAgentOptions): Agent {
+export function stormAgent({ ledger, paceMs, dense = false }: StormAgentOptions): Agent {
   const local = (name: string, more: { recovery?: 'retryable'; needsApproval?: boolean; sequential?: boolean } = {}) =>
     defineTool({
       name,
@@ -46,6 +49,20 @@ export function stormAgent({ ledger, paceMs }: StormAgentOptions): Agent {
     input,
     result: z.object({ parcel: z.string() }),
   })
+  const freight = externalTool({
+    name: FREIGHT,
+    description: 'Begins a job of a freight company',
+    provider: FREIGHT,
+    input,
+    result: z.object({ load: z.string() }),
+    submit: async ({ order, part }, { idempotencyKey: key }) => {
+      await delay(Math.random() * paceMs)
+      effect(ledger, { tool: FREIGHT, call: `${order}/${part}`, key })
+      // The job is done before whoever began it knows that it has begun.
+      await delay(isEarly(order, dense) ? EARLY_MS : Math.random() * paceMs)
+      return { externalId: jobId(order, key, dense) }
+    },
+  })
   return defineAgent({
     name: AGENT,
     revision: '1',
@@ -57,6 +74,7 @@ export function stormAgent({ ledger, paceMs }: StormAgentOptions): Agent {
       local('alone', { sequential: true }),
       local('refund', { needsApproval: true }),
       ship,
+      freight,
     ],
     model: scriptedModel(answer, { delayMs: 1 }),
   })
@@ -106,6 +124,13 @@ const PATHS: readonly (readonly Told[])[] = [
       ['c1', 'look', 1],
       ['c2', 'pay', 1],
       ['c3', 'count', 1],
+    ],
+    [['c2', 'pay', 2]],
+  ],
+  [
+    [
+      ['c1', 'look', 1],
+      ['f1', FREIGHT, 1],
     ],
     [['c2', 'pay', 2]],
   ],

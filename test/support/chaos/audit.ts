@@ -1,12 +1,14 @@
 import { decodeReceipt, type Receipt } from '../../../src/continuations/index.ts'
 import type { LogEvent } from '../../../src/events/index.ts'
 import type { LogBackend } from '../../../src/log/index.ts'
-import { findWait, type ThreadState, threadStatus, type Wait } from '../../../src/projections/index.ts'
+import { findWait, foldStream, type ThreadState, threadStatus, type Wait } from '../../../src/projections/index.ts'
 import { checkStream } from '../processes/checks.ts'
 import { effects } from '../processes/ledger.ts'
-import { eventsOf, streamsOf } from '../processes/streams.ts'
+import { eventsOf, recordsOf, streamsOf } from '../processes/streams.ts'
 import { outputOf, RETRYABLE } from './agent.ts'
 import { type Call, callsOf, checkEffects } from './effects.ts'
+import { isWanted } from './jobs.ts'
+import { checkJobs } from './jobs-audit.ts'
 import { type Turn, threadName } from './orders.ts'
 import type { Aftermath } from './storm.ts'
 import { checkVerdicts, type Row } from './verdicts.ts'
@@ -27,9 +29,14 @@ export async function audit(a: Aftermath): Promise<Audit> {
   const events: LogEvent[] = []
   const calls: Call[] = []
   const states = new Map<string, ThreadState>()
+  const reserved = new Map<string, ThreadState>()
   for (const stream of streamsOf(backend)) {
     const ofThread = await eventsOf(backend, stream)
     events.push(...ofThread)
+    if (ofThread[0]?.type.startsWith('reservation.')) {
+      reserved.set(stream, foldStream(await recordsOf(backend, stream)).state)
+      continue
+    }
     calls.push(...callsOf(ofThread))
     checkAttempts(stream, ofThread, violate)
     try {
@@ -45,8 +52,16 @@ export async function audit(a: Aftermath): Promise<Audit> {
   await checkRequests(backend, waits, violate)
   const rows = await resultRows(backend)
   const receipts = await receiptsOf(backend)
-  const verdicts = checkVerdicts({ rows, receipts, sent: a.sent, waits, events, once: a.once }, violate)
-  const settled = checkEffects(effects(a.ground.ledger), calls, RETRYABLE, violate)
+  const jobs = checkJobs(reserved, waits, violate)
+  const sent = a.sent.map((each) => ({ ...each, wait: jobs.waitOf.get(each.wait ?? '') ?? each.wait }))
+  const verdicts = checkVerdicts({ rows, receipts, sent, waits, events, once: a.once }, violate)
+  const settled = checkEffects(
+    effects(a.ground.ledger),
+    calls,
+    RETRYABLE,
+    violate,
+    (done) => done !== undefined && isWanted(done, a.dense),
+  )
   if (a.watcher.seen.events !== events.length)
     violate(`a follower saw ${a.watcher.seen.events} events, the log has ${events.length}`)
   await a.ground.verify(violate)
@@ -63,6 +78,7 @@ export async function audit(a: Aftermath): Promise<Audit> {
       cards: a.dealt as Record<string, number>,
       ways: tally(a.sent.map(({ way }) => way)),
       verdicts,
+      jobs: jobs.counts,
       calls: settled,
       recoveries: recoveries(events, a),
       ...a.fleet.counts,

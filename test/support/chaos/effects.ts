@@ -39,12 +39,16 @@ export function callsOf(events: readonly LogEvent[]): Call[] {
   return [...calls.values()]
 }
 
-/** What was done in the world against what the log says of it; answers how the calls ended. */
+/**
+ * What was done in the world against what the log says of it; answers how the calls ended.
+ * @param mayFail whether a call with this effect may be told that it failed
+ */
 export function checkEffects(
   done: readonly Effect[],
   calls: readonly Call[],
   retryable: ReadonlySet<string>,
   violate: (what: string) => void,
+  mayFail: (effect: Effect | undefined) => boolean = () => false,
 ): Record<string, number> {
   const byKey = Map.groupBy(done, ({ key }) => key)
   const known = new Set(calls.map(({ key }) => key))
@@ -54,10 +58,12 @@ export function checkEffects(
   const counts: Record<string, number> = { dispatched: calls.length, effects: done.length }
   const count = (what: string) => void (counts[what] = (counts[what] ?? 0) + 1)
   for (const { tool, key, dispatches, attempts, settlement, reason } of calls) {
+    const [first] = byKey.get(key) ?? []
     const times = byKey.get(key)?.length ?? 0
     const what = `${tool} ${key}: ${settlement} ${reason}, dispatched ${dispatches} times by ${attempts.size}, done ${times} times`
     const again = retryable.has(tool)
-    if (settlement !== 'returned' && settlement !== 'unknown') violate(`unexpected end: ${what}`)
+    const isLost = settlement === 'failed' && mayFail(first)
+    if (settlement !== 'returned' && settlement !== 'unknown' && !isLost) violate(`unexpected end: ${what}`)
     if (times > (again ? attempts.size : 1) || (!again && attempts.size > 1)) violate(`doubled: ${what}`)
     if (settlement === 'returned' && times === 0) violate(`returned and never done: ${what}`)
     count(settlement === 'unknown' ? `unknown (${reason}), ${times === 0 ? 'not done' : 'done'}` : settlement)

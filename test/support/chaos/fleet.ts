@@ -9,6 +9,7 @@ export interface FleetOptions {
   engines: number
   apis: number
   random: () => number
+  dense: boolean
 }
 
 /** What is known of one owner of runs: when it could not act. Epoch milliseconds. */
@@ -71,8 +72,8 @@ export class Fleet {
   }
 
   #options({ name }: Slot): object {
-    const { ground, paceMs } = this.#o
-    return { log: ground.address(name), ledger: ground.ledger, paceMs }
+    const { ground, paceMs, dense } = this.#o
+    return { log: ground.address(name), ledger: ground.ledger, paceMs, dense }
   }
 
   async #startApi(slot: Slot): Promise<void> {

@@ -5,6 +5,7 @@ import { stormAgent } from './agent.ts'
 import { Carrier } from './carrier.ts'
 import { Fleet } from './fleet.ts'
 import { type Ground, openGround } from './ground.ts'
+import { followJobs } from './jobs.ts'
 import { Orders, type Turn } from './orders.ts'
 import { type Submission, Submissions } from './submissions.ts'
 import { Watcher } from './watcher.ts'
@@ -48,6 +49,8 @@ export interface Aftermath {
   /** What was seen to be wrong on the way. */
   violations: string[]
   language: string
+  /** More of the rare cards and jobs than a long storm has. */
+  dense: boolean
   problems: Record<string, number>
   seconds: number
   close(): Promise<void>
@@ -59,7 +62,7 @@ const STUCK_MS = 60_000
 /** Runs a storm until every order has ended and all processes are closed. The log stays open for whoever looks at what is left. */
 export async function storm(o: StormOptions): Promise<Aftermath> {
   const { ground, seed, paceMs = 15, engines = 3, apis = 2, dense = false } = o
-  const agents = [stormAgent({ ledger: ground.ledger, paceMs: 0 })]
+  const agents = [stormAgent({ ledger: ground.ledger, paceMs: 0, dense })]
   const backend = await openGround(ground.address('watcher'))
   const threads = await openThreadlog({ log: backend, application: 'storm', agents })
   const close = async () => {
@@ -71,7 +74,7 @@ export async function storm(o: StormOptions): Promise<Aftermath> {
     violations.push(what)
     o.onProgress?.(`VIOLATION ${what}`)
   }
-  const fleet = await Fleet.start({ ground, paceMs, engines, apis, random: seeded(seed + 1) })
+  const fleet = await Fleet.start({ ground, paceMs, engines, apis, random: seeded(seed + 1), dense })
   const inserter = await ground.produce()
   const watcher = new Watcher(threads.backend, (request) =>
     carrier.take(request, (error) => violate(`answering failed: ${String(error)}`)),
@@ -81,6 +84,10 @@ export async function storm(o: StormOptions): Promise<Aftermath> {
   const orders = new Orders(fleet, watcher)
   const carrier = new Carrier({ orders, watcher, submissions, random: seeded(seed + 3), dense })
   const begun = Date.now()
+  const over = new AbortController()
+  const jobs = followJobs(ground.ledger, over.signal, (job) =>
+    carrier.begun(job, (error) => violate(`a job failed: ${String(error)}`)),
+  ).catch((error: unknown) => violate(`following jobs ended: ${String(error)}`))
   const tell = () => o.onProgress?.(progressLine(begun, fleet, watcher, orders.turns, submissions.sent))
   const telling = setInterval(tell, 5_000)
   try {
@@ -111,12 +118,15 @@ export async function storm(o: StormOptions): Promise<Aftermath> {
       dealt: carrier.dealt,
       violations,
       language,
+      dense,
       problems,
       seconds,
       close,
     }
   } finally {
     clearInterval(telling)
+    over.abort()
+    await jobs
     await fleet.killAll()
     await watcher.close().catch(() => {})
   }

@@ -18,6 +18,8 @@ export interface Submission {
   readonly fixed: string | undefined
   /** Had its verdict before any other result of its wait was sent: if the wait was answered, then by this one. */
   readonly first: boolean
+  /** Sent before its wait may be there: `held` first, perhaps. */
+  readonly early: boolean
   /** The tool's schema refuses it while the wait is pending. */
   readonly misfit: boolean
   /** Answers to the caller, of the ways that have them. */
@@ -28,6 +30,7 @@ export interface Sending {
   way?: Way
   first?: boolean
   misfit?: boolean
+  early?: boolean
   fixed?: string
   /** Sent as it is, instead of the record. */
   raw?: Uint8Array
@@ -67,6 +70,7 @@ export class Submissions {
       fixed: o.fixed,
       first: o.first ?? false,
       misfit: o.misfit ?? false,
+      early: o.early ?? false,
     })
     const { key } = submission
     const json = JSON.stringify(record)
@@ -88,7 +92,15 @@ export class Submissions {
   /** Approves or denies a proposed call. */
   async decide(way: 'approve' | 'deny', wait: string, digest: string): Promise<void> {
     const outcome = { result: { approved: way === 'approve' } }
-    const shared = { wait, resultId: undefined, digest: outcomeDigest(outcome), fixed: undefined, first: true, misfit: false }
+    const shared = {
+      wait,
+      resultId: undefined,
+      digest: outcomeDigest(outcome),
+      fixed: undefined,
+      first: true,
+      misfit: false,
+      early: false,
+    }
     const submission = this.#add({ way, ...shared })
     submission.answer = await this.#fleet.ask<string>(way, { id: wait, digest, commandId: submission.key })
   }

@@ -50,14 +50,22 @@ export function checkVerdicts(j: Judging, violate: Violate): Record<string, numb
     if (way === 'sql' && j.once && rows.length > 1) violate(`${key}: one insert made ${rows.length} records`)
     for (const row of rows) {
       const place = placeText(row)
-      const [receipt, ...more] = byPlace.get(place) ?? []
-      if (!receipt?.final || more.length > 0) violate(`result ${place}: ${more.length + (receipt ? 1 : 0)} receipts`)
+      const all = byPlace.get(place) ?? []
+      const [receipt = isHeld(submission, all) ? all[0] : undefined, ...more] = all.filter(({ final }) => final)
+      if (!receipt || more.length > 0)
+        violate(`result ${place}: ${more.length + (receipt ? 1 : 0)} final receipts of ${all.length}`)
       if (receipt)
         judge(submission, submission.resultId ?? sourceText(sourceFrom(receipt)), receipt.verdict, `result ${place} (${key})`)
     }
     if (isTopic) continue
     const receipts = byCommand.get(key) ?? []
     if (answer === undefined || receipts.length === 0) violate(`${key} by ${way}: answer ${answer}, ${receipts.length} receipts`)
+    if (submission.early && answer !== undefined) {
+      const final = receipts.find((each) => each.final) ?? (isHeld(submission, receipts) ? receipts[0] : undefined)
+      if (!final) violate(`${key} by ${way}: no final receipt`)
+      else judge(submission, submission.resultId ?? '', final.verdict, `${key} by ${way}`)
+      continue
+    }
     if (receipts.some(({ verdict }) => verdict !== answer)) violate(`${key} by ${way}: answer ${answer}, another in the receipts`)
     if (answer !== undefined) judge(submission, submission.resultId ?? `${way}:${key}`, answer, `${key} by ${way}`)
   }
@@ -67,11 +75,19 @@ export function checkVerdicts(j: Judging, violate: Violate): Record<string, numb
   return counts
 }
 
+/** True if it came before its wait, and that never came. */
+const isHeld = ({ early }: Submission, receipts: readonly Receipt[]): boolean =>
+  early && receipts.length > 0 && receipts.every(({ verdict, final }) => verdict === 'held' && !final)
+
 /** What can be said to a submission, once it is known how its wait ended. */
-function expected({ fixed, wait: id, digest, misfit }: Submission, resultId: string, waits: ReadonlyMap<string, Wait>): string[] {
+function expected(
+  { fixed, wait: id, digest, misfit, early }: Submission,
+  resultId: string,
+  waits: ReadonlyMap<string, Wait>,
+): string[] {
   if (fixed !== undefined) return [fixed]
   const wait = waits.get(id ?? '')
-  if (!wait) return ['unknown']
+  if (!wait) return early ? ['held'] : ['unknown']
   // Its verdict came before any other result was sent.
   if (misfit) return wait.outcome ? ['invalid'] : ['invalid', wait.status]
   if (!wait.outcome) return [wait.status]

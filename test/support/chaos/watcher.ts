@@ -31,6 +31,7 @@ export const placeText = ({ partition, offset }: { partition: number; offset: nu
 
 export interface Request {
   continuation_id: string
+  external_id: string
   provider: string
   arguments: { order: string; part?: number }
   proposal_digest: string
