@@ -270,6 +270,7 @@ describe('cancel comes to one end', () => {
 describe('a tool that stays in memory', () => {
   const attached = async () => {
     const { a, b } = await two()
+    b.runtime.register('ship/v1', asIs)
     const wait = await a.runtime.suspend(job)
     const seen: unknown[] = []
     const frame = a.runtime.attach(wait, async ({ record, principal }) => {
@@ -304,7 +305,6 @@ describe('a tool that stays in memory', () => {
 
   it('W22: where another process takes the outcome first, the tool is let go at once, and the run goes on once', async () => {
     const all = await attached()
-    all.b.runtime.register('ship/v1', asIs)
     await all.b.runtime.complete({ externalId: 'job-1', result: 'sent' })
     await all.b.runtime.idle()
     const mine = await all.frame.then(
