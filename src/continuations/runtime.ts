@@ -1,4 +1,4 @@
-import { isThreadlogError, reject, retryLater } from '../base/index.ts'
+import { isThreadlogError, reject, retryLater, systemClock } from '../base/index.ts'
 import type { Lease } from './foreign/holder.ts'
 import { ContinuationConflictError } from './model/errors.ts'
 import { ContinuationFailure } from './model/failure.ts'
@@ -7,7 +7,7 @@ import type { ContinuationRecord, ProviderPendingContinuation } from './model/re
 import type { ResumeArtifact } from './model/resume.ts'
 import type { ContinuationProvider, ContinuationValidator, RunOf } from './provider.ts'
 import type { LogContinuationStore } from './store/log-store.ts'
-import { type ResumeOptions, resumeContinuation } from './store/resume.ts'
+import { type ResumeOptions, type Resumption, resumeContinuation } from './store/resume.ts'
 
 export interface RuntimeOptions {
   store: LogContinuationStore
@@ -26,6 +26,8 @@ export class ContinuationRuntime {
   readonly #o: RuntimeOptions
   readonly #validators = new Map<string, ContinuationValidator>()
   readonly #resuming = new Set<Promise<void>>()
+  /** Tools that stay in memory, by their wait; called when there is something to look at. */
+  readonly #frames = new Map<string, () => void>()
 
   constructor(options: RuntimeOptions) {
     this.#o = options
@@ -97,6 +99,44 @@ export class ContinuationRuntime {
     const armed = await this.#armed(record)
     if (armed.status === 'completed' || armed.status === 'failed') await this.#goOn(armed)
     return armed
+  }
+
+  /**
+   * Arms a wait and keeps its tool in memory until the outcome is here; then `use` goes on with it, and no driver is asked (§3.2, attached live frames). Behind
+   * it stands an ordinary wait: if this process dies, or gives the tool up, whoever finds the outcome next resumes the run by its driver. Where another
+   * process was first, the tool hears so and lets go of what it holds (W22).
+   * @param use as {@link ResumeOptions.resume}: the claim is renewed while it works; `record.failure` is for it to raise
+   * @param o.pollMs milliseconds between two looks at what other processes have brought; default 200
+   * @throws ContinuationConflictError `already_claimed`, `cancelled`, `expired`, `unknown` · the reason of `signal` · what `use` threw
+   */
+  async attach<T>(
+    record: ContinuationRecord,
+    use: (o: Resumption) => T | Promise<T>,
+    o: { signal?: AbortSignal; pollMs?: number } = {},
+  ): Promise<T> {
+    const { provider, store, resume } = this.#o
+    let poke = () => {}
+    this.#frames.set(record.continuationId, () => poke())
+    try {
+      const armed = await this.#armed(record)
+      for (;;) {
+        const poked = new Promise<void>((resolve) => (poke = resolve))
+        o.signal?.throwIfAborted()
+        const wait = await provider.getPending(armed)
+        if (!wait) throw new ContinuationConflictError('unknown')
+        const { status } = wait.record
+        if (status === 'completed' || status === 'failed') {
+          let used: { value: T } | undefined
+          const taken = async (resumption: Resumption) => void (used = { value: await use(resumption) })
+          await resumeContinuation(store, wait, { ...resume, canResume: () => true, resume: taken })
+          return (used as unknown as { value: T }).value
+        }
+        if (status !== 'pending') throw new ContinuationConflictError(status === 'claimed' ? 'already_claimed' : 'cancelled')
+        await Promise.race([poked, sleep(o.pollMs ?? POLL_MS, o.signal)])
+      }
+    } finally {
+      this.#frames.delete(record.continuationId)
+    }
   }
 
   /** Only an outcome can come between suspension and arming, so that one retry is enough (§2.4). */
@@ -172,6 +212,8 @@ export class ContinuationRuntime {
   }
 
   async #goOn(record: ContinuationRecord): Promise<void> {
+    const frame = this.#frames.get(record.continuationId)
+    if (frame) return frame()
     const wait = await this.#o.provider.getPending(record)
     if (!wait) return
     const resuming = resumeContinuation(this.#o.store, wait, this.#o.resume)
@@ -182,6 +224,12 @@ export class ContinuationRuntime {
     this.#resuming.add(resuming)
   }
 }
+
+/** Milliseconds between two looks of a tool that stays in memory. */
+const POLL_MS = 200
+
+/** Ends with the time or with the signal. */
+const sleep = (ms: number, signal: AbortSignal | undefined): Promise<void> => systemClock.sleep(ms, signal)
 
 const isEqual = (a: { toJSON(): unknown } | null, b: { toJSON(): unknown } | null): boolean =>
   JSON.stringify(a?.toJSON() ?? null) === JSON.stringify(b?.toJSON() ?? null)

@@ -93,7 +93,7 @@ class Attempt {
     try {
       let next = await this.#commit(begin, true)
       this.#o.onBegun?.()
-      while (next === 'model' || next === 'calls' || next === 'reserve') next = await this.#go(next)
+      while (next === 'model' || next === 'calls' || next === 'reserve' || next === 'pause') next = await this.#go(next)
       // Whoever wants one that is not given back takes it over.
       if (next === 'ended') await this.#reservations.release(this.#state).catch(() => {})
       return this.#result(next)
@@ -104,8 +104,9 @@ class Attempt {
     }
   }
 
-  #go(next: 'model' | 'calls' | 'reserve'): Promise<Next> {
+  #go(next: 'model' | 'calls' | 'reserve' | 'pause'): Promise<Next> {
     if (next === 'model') return this.#askModel()
+    if (next === 'pause') return this.#pause()
     return next === 'calls' ? this.#awaitCalls() : this.#reserve()
   }
 
@@ -150,7 +151,8 @@ class Attempt {
     if (beginning) this.#capabilities.load(state)
     this.#capabilities.accepted(written)
     for (const start of (plan as Plan).starts) this.#begin(start, sentAt)
-    const next = (plan as Plan).next
+    const { next, until } = plan as Plan
+    this.#until = until ?? 0
     if (
       next !== 'ended' &&
       state.run?.runId === runId &&
@@ -255,6 +257,15 @@ class Attempt {
     this.#thrown = hookFailure(finished)?.cause ?? this.#thrown
     return next
   }
+
+  /** Waits until another job may be submitted. */
+  async #pause(): Promise<Next> {
+    const { clock } = this.#o.store
+    await clock.sleep(Math.max(0, this.#until - clock.now()), this.#either)
+    if (this.#closing.signal.aborted && !this.#cut.signal.aborted) return 'stopped'
+    return this.#commit((proposal) => proposal)
+  }
+  #until = 0
 
   /** Reserves the ids of the jobs that were submitted. Who has lost one to another thread is told so, and the batch goes on without it. */
   async #reserve(): Promise<Next> {

@@ -43,6 +43,8 @@ export interface PlanEnvironment {
 export type Deferred = Extract<Classified, { do: 'defer' }> & { call: ToolCallPart; index: number; externalId?: string }
 
 export interface CallsPlan {
+  /** Epoch milliseconds at which the next job may be submitted; undefined: none is waited for. */
+  readonly later: number | undefined
   readonly proposal: Proposal
   readonly starts: readonly Start[]
   readonly deferred: readonly Deferred[]
@@ -74,7 +76,8 @@ type Verdict =
   | Extract<CallerAnswer, { is: 'settled' }>
   | { is: 'expired'; settling: Settling }
   | { is: 'deferred'; how: Extract<Executed, { is: 'deferred' }> }
-  | { is: 'ready'; approval?: Approval }
+  | { is: 'ready'; approval?: Approval; resubmission?: number }
+  | { is: 'later'; at: number }
 
 function waitOf(state: ThreadState, callId: string): Wait | undefined {
   const id = state.batch?.calls.get(callId)?.waitId
@@ -93,10 +96,32 @@ function grantedBy({ outcome, item }: Wait): Approval | undefined {
  */
 export function acceptedAnswer(state: ThreadState, callId: string): Answer | undefined {
   const wait = waitOf(state, callId)
-  if (!wait?.outcome) return undefined
+  if (!wait?.outcome || isFollowed(state, callId, wait)) return undefined
   if (wait.outcome.failure) return { is: 'answered', wait, settlement: 'failed' }
   if (wait.item.kind !== 'approval') return { is: 'answered', wait, settlement: 'returned' }
   return grantedBy(wait) ? undefined : { is: 'answered', wait, settlement: 'denied' }
+}
+
+/** True once another job was submitted for the call: the failure of the one before is not its answer. */
+const isFollowed = (state: ThreadState, callId: string, { claimedBy }: Wait): boolean =>
+  claimedBy !== undefined && state.batch?.calls.get(callId)?.dispatch?.runId === claimedBy.runId
+
+/** Whether a job that has failed for the time being is followed by another one, and when: counted from where a run took the failure. */
+function resubmission(
+  state: ThreadState,
+  run: RunState,
+  call: ToolCallPart,
+  env: PlanEnvironment,
+  now: number,
+): Verdict | undefined {
+  const wait = waitOf(state, call.tool_call_id)
+  const { resubmit } = env.agent.tools.get(call.tool_name) ?? {}
+  if (!resubmit || wait?.item.kind !== 'external' || !wait.outcome?.failure?.retryable) return undefined
+  if (isFollowed(state, call.tool_call_id, wait)) return undefined
+  const attempt = (state.batch?.calls.get(call.tool_call_id)?.resubmissions ?? 0) + 1
+  if (attempt > resubmit.attempts) return undefined
+  const at = run.startedAt + resubmit.delayMs(attempt)
+  return now < at ? { is: 'later', at } : { is: 'ready', resubmission: attempt }
 }
 
 /** What becomes of a call whose wait has expired: the model reads it as any failure of a provider (design §6). */
@@ -108,7 +133,9 @@ export function expiredCall(state: ThreadState, call: ToolCallPart): Settling | 
   return { callId: call.tool_call_id, toolName: call.tool_name, settlement: 'failed', content }
 }
 
-function judge(state: ThreadState, run: RunState, call: ToolCallPart, env: PlanEnvironment): Verdict {
+function judge(state: ThreadState, run: RunState, call: ToolCallPart, env: PlanEnvironment, now: number): Verdict {
+  const again = resubmission(state, run, call, env, now)
+  if (again) return again
   const answer = acceptedAnswer(state, call.tool_call_id)
   if (answer) return answer
   const settling = expiredCall(state, call)
@@ -129,7 +156,8 @@ function judge(state: ThreadState, run: RunState, call: ToolCallPart, env: PlanE
   }
   // Claimed by this attempt, so given after any dispatch of an earlier one.
   if (approval) return { is: 'ready', approval }
-  if (dispatch) return recovered(run, call, env, wait?.item.kind === 'external' ? 'unanswered' : 'interrupted')
+  const isAsked = wait?.item.kind === 'external' && !isFollowed(state, call.tool_call_id, wait)
+  if (dispatch) return recovered(run, call, env, isAsked ? 'unanswered' : 'interrupted')
   if (batch.origin.startsWith('m') || wait?.status === 'abandoned') return recovered(run, call, env, 'unanswered')
   if (current(batch)) return { is: 'ready' }
   return run.toolRecovery === 'never' ? { is: 'unknown', reason: 'not-started' } : { is: 'ready' }
@@ -154,13 +182,18 @@ export function planCalls(proposal: Proposal, env: PlanEnvironment): CallsPlan {
   const starts: Start[] = []
   const deferred: Deferred[] = []
   const run = proposal.state.run
-  if (!run) return { proposal, starts, deferred }
+  let later: number | undefined
+  if (!run) return { proposal, starts, deferred, later }
   let barrier = [...env.inFlight].some((id) => isSequential(proposal.state, id, env.agent))
   let running = env.inFlight.size
   for (const [index, call] of openBatchCalls(proposal.state).entries()) {
     const id = call.tool_call_id
-    const verdict = judge(proposal.state, run, call, env)
+    const verdict = judge(proposal.state, run, call, env, proposal.context.now)
     if (verdict.is === 'left') continue
+    if (verdict.is === 'later') {
+      later = Math.min(later ?? verdict.at, verdict.at)
+      continue
+    }
     const known = proposal.state.batch?.calls.get(id)
     const context = proposal.context
     if (verdict.is === 'unknown') proposal = proposal.add(settleUnknown(context, id, call.tool_name, known, verdict.reason))
@@ -182,7 +215,12 @@ export function planCalls(proposal: Proposal, env: PlanEnvironment): CallsPlan {
           barrier = true
           continue
         }
-        const start: Start = { ...what, callId: id, number: (known?.dispatch?.number ?? 0) + 1, key: keyOf(proposal.state, id) }
+        const start: Start = {
+          ...what,
+          callId: id,
+          number: (known?.dispatch?.number ?? 0) + 1,
+          key: keyOf(proposal.state, id, verdict.resubmission),
+        }
         proposal = proposal.add(dispatch(start, env.startByMs, changedSince(verdict.approval, what.tool)))
         starts.push(start)
         running++
@@ -190,7 +228,7 @@ export function planCalls(proposal: Proposal, env: PlanEnvironment): CallsPlan {
       } else proposal = proposal.add(refuse(proposal, run, call, what))
     }
   }
-  return { proposal, starts, deferred }
+  return { proposal, starts, deferred, later }
 }
 
 /** A wait for a tool whose body asked for it. */
@@ -213,8 +251,11 @@ function isSequential(state: ThreadState, callId: string, agent: Agent): boolean
   return call !== undefined && agent.tools.get(call.tool_name)?.sequential === true
 }
 
-const keyOf = (state: ThreadState, callId: string): string =>
-  idempotencyKey(state.identity?.stream ?? '', state.batch?.origin ?? '', callId)
+/** Each further job of a call is another effect, with a key of its own; a dispatch of the same one has the same key. */
+function keyOf(state: ThreadState, callId: string, resubmission = state.batch?.calls.get(callId)?.resubmissions): string {
+  const key = idempotencyKey(state.identity?.stream ?? '', state.batch?.origin ?? '', callId)
+  return resubmission === undefined ? key : jsonDigest([key, 'resubmission', resubmission])
+}
 
 /** What is proposed now, if the tool was defined anew since its call was approved. */
 function changedSince(approval: Approval | undefined, tool: Tool): string | null {

@@ -27,7 +27,9 @@ export interface Plan {
   readonly proposal: Proposal
   readonly starts: readonly Start[]
   /** What the run waits for once this is committed. */
-  readonly next: 'model' | 'calls' | 'reserve' | 'ended'
+  readonly next: 'model' | 'calls' | 'reserve' | 'pause' | 'ended'
+  /** Of a pause, when it ends: epoch milliseconds. */
+  readonly until?: number
 }
 
 /**
@@ -38,10 +40,11 @@ export function advance(before: Proposal, env: PlanEnvironment): Plan {
   if (isPaused(before.state)) return goOn(before, env)
   const limit = usageLimit(before.state)
   if (limit) return ended(fail(before, limit))
-  const { proposal, starts, deferred } = planCalls(before, env)
+  const { proposal, starts, deferred, later } = planCalls(before, env)
   const overrun = toolLimit(proposal.state)
   if (overrun) return ended(fail(before, overrun))
   if (starts.length > 0 || env.inFlight.size > 0) return { proposal, starts, next: 'calls' }
+  if (later !== undefined) return { proposal, starts, next: 'pause', until: later }
   if (deferred.some((item) => lacksReservation(proposal.state, item, env))) return { proposal, starts, next: 'reserve' }
   const composed = composeRequest(proposal, env, deferred.length === 0)
   const exhausted = exhaustion(composed.state)

@@ -29,6 +29,18 @@ export interface ToolContext {
 /** What a submission is given beside its arguments. */
 export type SubmissionContext = Pick<ToolContext, 'idempotencyKey' | 'callId' | 'signal' | 'deps'>
 
+/** When a job that failed with `retryable: true` is submitted again. */
+export interface Resubmission {
+  /** Further jobs at most, from 1. */
+  readonly attempts: number
+  /** Milliseconds from where a run takes the failure to the n-th further job, from 1; a pure function. */
+  delayMs(attempt: number): number
+}
+
+/** 1 s, doubling, 5 min at most. */
+const RESUBMISSION_DELAY_MS = (attempt: number): number => Math.min(300_000, 1_000 * 2 ** (attempt - 1))
+const MAX_RESUBMISSIONS = 100
+
 export interface ToolIssue {
   path: string
   message: string
@@ -59,6 +71,8 @@ export interface Tool {
   readonly timeoutMs: number | undefined
   /** External tools: begins the job in this process, and answers with the id under which its result will come. */
   readonly submit?: (args: JsonValue, context: SubmissionContext) => unknown
+  /** External tools with `submit`: another job for one that has failed for the time being. */
+  readonly resubmit?: Resubmission
   /** External tools: who answers. */
   readonly provider?: string
   /** External tools: JSON Schema of an accepted result, and its check. */
@@ -153,7 +167,9 @@ export function defineTool<Input extends z.ZodType>(o: {
  * @param o.submit begins the job from this process, once its dispatch is in the log, and answers with the id under which the provider will send the
  *   result. After a crash it is called again with the same `idempotencyKey`: the provider must then give the same job's id. An id for which
  *   another wait of the application and provider stands fails the call with `external_id_taken`
- * @throws ThreadlogError `tool_name_invalid`, `provider_name_invalid`, `deadline_invalid`
+ * @param o.resubmit with `submit`: a job whose failure says `retryable` is followed by another one, `attempts` times at most, after `delayMs(n)`
+ *   milliseconds (1 s, doubling to 5 min). Each further job has an idempotency key of its own. Default: the model reads the failure
+ * @throws ThreadlogError `tool_name_invalid`, `provider_name_invalid`, `deadline_invalid`, `resubmit_invalid`
  */
 export function externalTool<Input extends z.ZodType, Result extends z.ZodType>(o: {
   name: string
@@ -167,6 +183,7 @@ export function externalTool<Input extends z.ZodType, Result extends z.ZodType>(
     args: z.output<Input>,
     context: SubmissionContext,
   ) => { readonly externalId: string } | Promise<{ readonly externalId: string }>
+  resubmit?: { attempts: number; delayMs?: (attempt: number) => number }
 }): Tool {
   checkOptions(o)
   checkToolName(o.name)
@@ -187,11 +204,33 @@ export function externalTool<Input extends z.ZodType, Result extends z.ZodType>(
     retryable: o.recovery === 'retryable',
     timeoutMs: undefined,
     ...(o.submit ? { submit: o.submit as NonNullable<Tool['submit']> } : {}),
+    ...(o.resubmit === undefined ? {} : { resubmit: resubmission(o) }),
     provider: o.provider,
     resultSchema: result ? jsonSchema(result, 'output') : {},
     validateResult: result ? async (value) => (await result.parseAsync(value)) as JsonValue : undefined,
     deadlineMs: o.deadlineMs === undefined ? undefined : deadlineOf(o.deadlineMs, 'deadlineMs'),
   }
+}
+
+function resubmission({
+  resubmit,
+  submit,
+}: {
+  resubmit?: { attempts: number; delayMs?: (attempt: number) => number }
+  submit?: unknown
+}): Resubmission {
+  const { attempts, delayMs = RESUBMISSION_DELAY_MS } = resubmit ?? { attempts: 0 }
+  const isUsable = submit !== undefined && Number.isSafeInteger(attempts) && attempts >= 1 && attempts <= MAX_RESUBMISSIONS
+  if (!isUsable || typeof delayMs !== 'function')
+    throw reject('resubmit_invalid', 'The resubmission is not usable.', {
+      path: 'resubmit',
+      expected: `with \`submit\`: attempts from 1 to ${MAX_RESUBMISSIONS}, and delayMs a function`,
+    })
+  const bounded = (attempt: number) => {
+    const ms = delayMs(attempt)
+    return Number.isFinite(ms) && ms >= 0 ? ms : RESUBMISSION_DELAY_MS(attempt)
+  }
+  return { attempts, delayMs: bounded }
 }
 
 /** Milliseconds from a request to its deadline. @throws ThreadlogError `deadline_invalid` */

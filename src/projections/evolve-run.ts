@@ -104,7 +104,13 @@ function suspended(state: ThreadState, event: Of<'run.suspended/1'>): ThreadStat
   for (const item of event.data.batch) {
     known(event, item.kind)
     const call = calls.get(item.model_call_id)
-    calls.set(item.model_call_id, { dispatch: call?.dispatch, settled: undefined, composed: false, waitId: item.continuation_id })
+    calls.set(item.model_call_id, {
+      dispatch: call?.dispatch,
+      settled: undefined,
+      composed: false,
+      waitId: item.continuation_id,
+      ...(call?.resubmissions === undefined ? {} : { resubmissions: call.resubmissions }),
+    })
   }
   const end = endOf(run, event, { status: 'suspended' })
   return {

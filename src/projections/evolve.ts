@@ -6,7 +6,7 @@ import { evolveReservation } from './evolve-reservation.ts'
 import { evolveRun } from './evolve-run.ts'
 import { composedCalls, partsOf } from './messages.ts'
 import { reconciled } from './reconcile.ts'
-import type { CallState, HistoryEntry, RunState, Settlement, ThreadState } from './state.ts'
+import { type CallState, findWait, type HistoryEntry, type RunState, type Settlement, type ThreadState } from './state.ts'
 import { known, unfoldable } from './unfoldable.ts'
 import { withSpent } from './usage.ts'
 
@@ -292,8 +292,16 @@ function dispatched(state: ThreadState, event: Of<'tool.dispatched/1'>): ThreadS
       time: event.time,
       startByMs: start_by_ms,
     }
-    return { ...call, dispatch }
+    return isResubmitted(state, event, call)
+      ? { ...call, dispatch, resubmissions: (call.resubmissions ?? 0) + 1 }
+      : { ...call, dispatch }
   })
+}
+
+/** True for a dispatch by the run that took the failure of the job before. */
+function isResubmitted(state: ThreadState, { run_id }: Of<'tool.dispatched/1'>, { waitId, dispatch }: CallState): boolean {
+  const wait = waitId === undefined ? undefined : findWait(state, waitId)
+  return wait?.outcome?.failure != null && wait.claimedBy?.runId === run_id && dispatch?.runId !== run_id
 }
 
 function settled(state: ThreadState, event: Of<'tool.settled/1'>): ThreadState {

@@ -158,6 +158,8 @@ export interface CallState {
   readonly composed: boolean
   /** The wait that answers it. */
   readonly waitId: string | undefined
+  /** How many further jobs were submitted for it, each because the one before had failed for the time being; undefined: none. */
+  readonly resubmissions?: number | undefined
 }
 
 export interface Dispatch {

@@ -266,3 +266,76 @@ describe('cancel comes to one end', () => {
     await Promise.all([one.close(), other.close()])
   })
 })
+
+describe('a tool that stays in memory', () => {
+  const attached = async () => {
+    const { a, b } = await two()
+    b.runtime.register('ship/v1', asIs)
+    const wait = await a.runtime.suspend(job)
+    const seen: unknown[] = []
+    const frame = a.runtime.attach(wait, async ({ record, principal }) => {
+      seen.push(principal && [...principal.permissions].sort())
+      if (record.failure) throw new RangeError(record.failure.code)
+      return record.result
+    })
+    frame.catch(() => {})
+    while (!(await a.provider.get(wait))?.ready) await setImmediate()
+    return { a, b, wait, frame, seen }
+  }
+  const statusOf = async ({ a, wait }: Awaited<ReturnType<typeof attached>>) => (await a.provider.get(wait))?.status
+
+  it('67: takes the outcome itself, with its grants, and no driver is asked; it is claimed once', async () => {
+    const all = await attached()
+    await all.a.runtime.complete({ externalId: 'job-1', result: 'sent' })
+    expect(await all.frame).toBe('sent')
+    await all.a.runtime.idle()
+    expect([all.a.results(), all.b.results(), all.seen]).toEqual([[], [], [[...lead.permissions].sort()]])
+    expect(await statusOf(all)).toBe('claimed')
+    await expect(all.b.runtime.complete({ externalId: 'job-1', result: 'sent' })).rejects.toMatchObject({
+      reason: 'already_claimed',
+    })
+  })
+
+  it('67: a failure is raised inside it', async () => {
+    const all = await attached()
+    await all.a.runtime.fail({ externalId: 'job-1', code: 'lost' })
+    await expect(all.frame).rejects.toThrow('lost')
+    expect(all.a.results()).toEqual([])
+  })
+
+  it('W22: where another process takes the outcome first, the tool is let go at once, and the run goes on once', async () => {
+    const all = await attached()
+    await all.b.runtime.complete({ externalId: 'job-1', result: 'sent' })
+    await all.b.runtime.idle()
+    const mine = await all.frame.then(
+      (value) => value,
+      (error: unknown) => error,
+    )
+    // Whoever was first, one of the two went on, and the other knows.
+    if (all.b.results().length > 0) expect(mine).toMatchObject({ reason: 'already_claimed' })
+    else expect(mine).toBe('sent')
+    expect(all.b.results().length + all.seen.length).toBe(1)
+  })
+
+  it('given up, it leaves an ordinary wait that its driver resumes', async () => {
+    const { a } = await two()
+    const wait = await a.runtime.suspend(job)
+    const stop = new AbortController()
+    const frame = a.runtime.attach(wait, () => 'never', { signal: stop.signal })
+    frame.catch(() => {})
+    while (!(await a.provider.get(wait))?.ready) await setImmediate()
+    stop.abort(new Error('gone'))
+    await expect(frame).rejects.toThrow('gone')
+    await a.runtime.complete({ externalId: 'job-1', result: 'sent' })
+    await a.runtime.idle()
+    expect(a.results()).toEqual(['sent'])
+  })
+
+  it('hears that its wait was cancelled', async () => {
+    const all = await attached()
+    const now = await all.a.provider.get(all.wait)
+    await all.a.runtime.cancel(now!, 'user_cancelled')
+    await expect(all.frame).rejects.toMatchObject({ code: 'continuation_conflict' })
+    expect(all.seen).toEqual([])
+  })
+})

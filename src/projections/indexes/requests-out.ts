@@ -57,7 +57,9 @@ function record(stream: StreamKey, state: ThreadState, wait: Wait, version: numb
     schema_id: wait.schemaId,
     tool: item.tool,
     ...(item.arguments.kept ? { arguments: null, arguments_ref: item.arguments.kept.ref } : { arguments: item.arguments.value }),
-    idempotency_key: idempotencyKey(stream, state.batch?.origin ?? '', item.model_call_id),
+    idempotency_key:
+      state.batch?.calls.get(item.model_call_id)?.dispatch?.idempotencyKey ??
+      idempotencyKey(stream, state.batch?.origin ?? '', item.model_call_id),
     proposal_digest: item.proposal_digest,
     deadline: item.deadline,
     stream,
