@@ -1,4 +1,5 @@
 export { Engine, type ServeOptions } from './engine.ts'
+export { RESUMED_CHANNEL, type ResumedMessage } from './resumed.ts'
 export { RunStream } from './run-stream.ts'
 export type { ThreadHandle } from './thread-handle.ts'
 export { type Decision, openThreadlog, Threadlog } from './threadlog.ts'

@@ -11,6 +11,7 @@ import {
   type ThreadStore,
   threadStatus,
 } from '../projections/index.ts'
+import { type ResumedMessage, resumption, tellResumed } from './resumed.ts'
 
 export interface RunnerOptions {
   store: ThreadStore
@@ -69,9 +70,31 @@ export class Runner {
   /** Resumes a suspended run whose waits are resolved; another process may be faster. */
   resume(stream: StreamKey, agent: Agent, o: DriveOptions = {}): Promise<AttemptEnd> {
     const runId = this.#o.store.ids.run()
-    return this.#drive(stream, runId, 1, agent, o, (proposal) =>
-      threadStatus(proposal.state) === 'resolved' ? resume(proposal, runId, agent, this.#o.owner) : undefined,
+    return this.#resume(stream, runId, agent, o, (proposal) =>
+      threadStatus(proposal.state) === 'resolved' ? proposal : undefined,
     )
+  }
+
+  /** Goes on from what `answered` leads to, if that resolves the suspension; tells how old the answers were. */
+  #resume(
+    stream: StreamKey,
+    runId: string,
+    agent: Agent,
+    o: DriveOptions,
+    answered: (proposal: Proposal) => Proposal | undefined,
+  ): Promise<AttemptEnd> {
+    let message: ResumedMessage | undefined
+    const onBegun = () => {
+      tellResumed(message)
+      o.onBegun?.()
+    }
+    return this.#drive(stream, runId, 1, agent, { ...o, onBegun }, (before) => {
+      message = undefined
+      const proposal = answered(before)
+      if (!proposal || threadStatus(proposal.state) !== 'resolved') return proposal
+      message = resumption(proposal.state, runId, proposal.context.now)
+      return resume(proposal, runId, agent, this.#o.owner)
+    })
   }
 
   /**
@@ -85,13 +108,12 @@ export class Runner {
     o: DriveOptions,
   ): Promise<AttemptEnd> {
     const runId = this.#o.store.ids.run()
-    return this.#drive(stream, runId, 1, agent, o, (proposal) => {
+    return this.#resume(stream, runId, agent, o, (proposal) => {
       const decision = decide(proposal.state)
       if (!decision) return undefined
       const { actor, commandId } = decision.context
       const by = { actor, causation: commandId ? { command_id: commandId, source: null } : null }
-      const answered = proposal.add(...decision.drafts.map((draft) => ({ ...draft, by })))
-      return threadStatus(answered.state) === 'resolved' ? resume(answered, runId, agent, this.#o.owner) : answered
+      return proposal.add(...decision.drafts.map((draft) => ({ ...draft, by })))
     })
   }
 
