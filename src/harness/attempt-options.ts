@@ -28,7 +28,10 @@ export interface AttemptOptions {
 export interface RunBindings {
   /** What tools get as `deps`. */
   deps?: unknown
-  /** For whom the run acts: shown to policies and reviewers. */
+  /**
+   * For whom the run acts: shown to policies and reviewers. Names in its `permissions`, if it has a list of them, are kept with what the run waits for: whoever
+   * resumes it without saying for whom gets a principal with these, and a new `id`.
+   */
   principal?: unknown
   /** Asked before each call of a tool. */
   policy?: Policy

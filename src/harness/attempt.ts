@@ -25,6 +25,7 @@ import {
 import { advance, cancel, fail, isPaused, NO_SETTINGS, type Plan } from './plan.ts'
 import { openBatchCalls, type PlanEnvironment } from './plan-calls.ts'
 import { compact, INTERRUPTED_BEFORE_RESULT } from './prepare.ts'
+import { grantsOf, restoredPrincipal } from './principal.ts'
 import { type Finished, fitting, hookFailure, idTaken, outcomeOf, record } from './record-calls.ts'
 import { BatchReservations, type SubmittedCall } from './reserve.ts'
 
@@ -63,11 +64,15 @@ class Attempt {
   /** Aborts with the first of the two. */
   readonly #either = eitherSignal(this.#closing.signal, this.#cut.signal).signal
   #state: ThreadState | undefined
+  /** As the caller says; else as the run had it when it suspended. */
+  #principal: unknown
   #thrown: unknown
 
   constructor(options: AttemptOptions) {
     this.#o = options
     this.#agent = seenBy(options.bindings, options.agent)
+    this.#principal = options.bindings?.principal
+    grantsOf(this.#principal)
     this.#reservations = new BatchReservations(options.store, options.actor)
     const { runId, bindings, store } = options
     const now = () => isoTimestamp(store.clock.now())
@@ -199,6 +204,7 @@ class Attempt {
     const cancelled = built.state.run?.cancel
     if (cancelled) return { proposal: cancel(built, cancelled.reason), ...none }
     if (this.#closing.signal.aborted) return { proposal: built, starts: [], next: 'calls' }
+    this.#principal ??= restoredPrincipal(built.state)
     return advance(built, this.#environment(ids))
   }
 
@@ -211,13 +217,15 @@ class Attempt {
       missed: this.#missed,
       continuationId: (index) => ids.get(index) ?? (ids.set(index, this.#o.store.ids.continuation()).get(index) as string),
       startByMs: START_BY_MS,
+      grants: grantsOf(this.#principal),
     }
   }
 
   #begin(start: Start, sentAt: number): void {
     this.#missed.delete(start.callId)
     const { store, bindings = {} } = this.#o
-    const { deps, principal, policy, deferredToolsSupported: deferral = true } = bindings
+    const { deps, policy, deferredToolsSupported: deferral = true } = bindings
+    const principal = this.#principal
     const about = { start, agent: this.#agent, clock: store.clock, sentAt, startByMs: START_BY_MS, signal: this.#cut.signal }
     const capabilities = this.#capabilities
     const call = { tool: start.tool.name, callId: start.callId, args: start.args }

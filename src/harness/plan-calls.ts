@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '../base/index.ts'
+import type { JsonObject, JsonValue, Payload } from '../base/index.ts'
 import { jsonDigest } from '../base/index.ts'
 import { EXPIRED } from '../continuations/index.ts'
 import type { EventDraft } from '../events/index.ts'
@@ -35,6 +35,8 @@ export interface PlanEnvironment {
   readonly reserved?: ReadonlyMap<string, ReservedId>
   /** How long after its event an effect may start, in milliseconds. */
   readonly startByMs: number
+  /** What the run may do, to be kept with its waits. */
+  readonly grants?: Payload | null
 }
 
 /** A call to wait for; `externalId`: of the job that was submitted for it. */

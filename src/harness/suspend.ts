@@ -19,7 +19,9 @@ export function suspend(proposal: Proposal, deferred: readonly Deferred[], env: 
   const run = proposal.state.run
   if (!run) return proposal
   const items = deferred.map((item) => batchItem(item, proposal.context.now, env))
-  const waits = deferred.flatMap((item, i) => waitEvents(item, (items[i] as BatchItem).continuation_id, reservedFor(item, env)))
+  const waits = deferred.flatMap((item, i) =>
+    waitEvents(item, (items[i] as BatchItem).continuation_id, reservedFor(item, env), env.grants ?? null),
+  )
   return proposal.add({ type: 'run.suspended/1', data: { run_id: run.runId, batch: items } }, ...waits)
 }
 
@@ -54,7 +56,7 @@ function presented(metadata: JsonObject, identity: string): JsonObject {
 }
 
 /** Without `submit` the external id is the continuation id: unique by construction, no reservation needed (design §6). */
-const waitEvents = (item: Deferred, id: string, reserved: ReservedId | undefined): EventDraft[] => [
+const waitEvents = (item: Deferred, id: string, reserved: ReservedId | undefined, grants: Payload | null): EventDraft[] => [
   {
     type: 'continuation.suspended/1',
     data: {
@@ -65,7 +67,7 @@ const waitEvents = (item: Deferred, id: string, reserved: ReservedId | undefined
       external_id: reserved?.externalId ?? id,
       external_id_key: externalIdKey(item.provider, reserved?.externalId ?? id),
       resume: null,
-      grants: null,
+      grants,
       generation: reserved?.generation ?? 0,
       deadline: null,
     },

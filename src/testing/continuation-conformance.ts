@@ -1,4 +1,5 @@
 import { claimCases } from './continuation-conformance/claim-cases.ts'
+import { leaseCases } from './continuation-conformance/lease-cases.ts'
 import { outcomeCases } from './continuation-conformance/outcome-cases.ts'
 import { readCases, replicaCases } from './continuation-conformance/read-cases.ts'
 import { runCases } from './continuation-conformance/run-cases.ts'
@@ -20,6 +21,7 @@ export const continuationCases: Readonly<Record<string, readonly ContinuationCas
   suspend: suspendCases,
   outcomes: outcomeCases,
   claims: claimCases,
+  leases: leaseCases,
   reads: readCases,
   replicas: replicaCases,
 }

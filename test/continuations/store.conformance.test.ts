@@ -23,13 +23,17 @@ const sqlitePlace = async (): Promise<ContinuationPlace> => {
 }
 
 const api = { describe, test }
-continuationConformance(api, { name: 'memory', traits: ['replicas', 'reasons', 'guarded'], create: memoryPlace })
-continuationConformance(api, { name: 'sqlite', traits: ['replicas', 'durable', 'reasons', 'guarded'], create: sqlitePlace })
+continuationConformance(api, { name: 'memory', traits: ['replicas', 'reasons', 'guarded', 'leases'], create: memoryPlace })
+continuationConformance(api, {
+  name: 'sqlite',
+  traits: ['replicas', 'durable', 'reasons', 'guarded', 'leases'],
+  create: sqlitePlace,
+})
 
 describe('the suite', () => {
   it('has cases for every trait; all of them apply to SQLite, all but those of durability to memory', () => {
     const needs = Object.values(continuationCases).flatMap((cases) => cases.map((entry) => entry.needs))
-    expect(new Set(needs)).toEqual(new Set([undefined, 'replicas', 'durable', 'reasons', 'guarded']))
+    expect(new Set(needs)).toEqual(new Set([undefined, 'replicas', 'durable', 'reasons', 'guarded', 'leases']))
     expect(needs.filter((trait) => trait === 'durable')).toHaveLength(1)
   })
 
@@ -47,7 +51,7 @@ describe('the suite', () => {
       }
       return { ...place, open }
     }
-    continuationConformance(collect, { name: 'spoilt', traits: ['replicas', 'reasons', 'guarded'], create })
+    continuationConformance(collect, { name: 'spoilt', traits: ['replicas', 'reasons', 'guarded', 'leases'], create })
     const outcomes = await Promise.allSettled(bodies.map((body) => body()))
     expect(outcomes.filter(({ status }) => status === 'rejected').length).toBeGreaterThan(0)
   })

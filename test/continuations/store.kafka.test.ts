@@ -13,7 +13,7 @@ describeKafka('continuations on Kafka', () => {
     { describe, test },
     {
       name: 'kafka, each store with a replica of its own',
-      traits: ['replicas', 'durable', 'reasons', 'guarded'],
+      traits: ['replicas', 'durable', 'reasons', 'guarded', 'leases'],
       create: async () => {
         const place = await kafkaPlace({ partitions: 2 })
         const open = async () => {

@@ -11,6 +11,17 @@ export const spoilt = (store: Store, faults: Partial<Store>): Store =>
 
 /** What a store could get wrong, each with the promise it breaks. */
 export const FAULTS: Record<string, (store: Store) => Partial<Store>> = {
+  'an acknowledgement is not kept': () => ({ acknowledgeContinuation: async () => {} }),
+  'a run is written by who has lost its claim': (store) => ({
+    transitionRun: (o) =>
+      store.transitionRun(o).catch(async (error) => {
+        for await (const { wait } of store.waiting(o.scope.applicationId)) {
+          const lease = { continuationId: wait.record.continuationId, fence: wait.record.revision }
+          return store.transitionRun({ ...o, lease })
+        }
+        throw error
+      }),
+  }),
   'a claim succeeds twice': (store) => ({
     claimContinuation: async (o) => {
       const found = await store.getProviderContinuation(o)

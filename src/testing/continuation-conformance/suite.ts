@@ -15,8 +15,9 @@ import {
  * - `durable`: what was acknowledged is there after the store is opened again
  * - `reasons`: a conflict says why (`details.reason`), and whether an earlier outcome equals the one that was brought (`details.same`)
  * - `guarded`: only a suspension makes a run wait for a continuation, and only a new record (pending, not ready, revision 0) is suspended
+ * - `leases`: a claim may be for a time (`leaseMs`), acknowledged or taken over (`acknowledgeContinuation`)
  */
-export type ContinuationTrait = 'replicas' | 'durable' | 'reasons' | 'guarded'
+export type ContinuationTrait = 'replicas' | 'durable' | 'reasons' | 'guarded' | 'leases'
 
 /** What the suite looks at in a run. */
 export interface RunView {
@@ -38,6 +39,7 @@ export interface ContinuationHost extends ContinuationStore {
     expectedStatus: Status
     status: Status
     pendingAction?: PendingAction | null
+    lease?: { continuationId: string; fence: number }
   }): Promise<RunView>
   deleteRun(scope: RunScope): Promise<void>
 }
