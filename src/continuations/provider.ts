@@ -122,7 +122,8 @@ export class ContinuationProvider {
     o: RunOf & { externalId: string; schemaId: string; result: unknown; validate: ContinuationValidator },
   ): Promise<ContinuationRecord> {
     const submitted = jsonOrNone(o.result)
-    const result = await validated(o.validate, o.result)
+    // The caller may change what it gave while it is checked.
+    const result = await validated(o.validate, submitted === undefined ? o.result : jsonOrNone(submitted))
     const externalId = checkArgument(externalIdSchema, o.externalId, 'externalId')
     const { schemaId } = o
     const resolution = { scope: this.#scope(o), provider: this.name, externalId, schemaId, result }

@@ -2,7 +2,7 @@ import { deepEqual } from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { systemClock, systemIds } from '../../../../src/base/index.ts'
 import { type AuditRecord, LogContinuationStore } from '../../../../src/continuations/index.ts'
-import { openLog } from '../../../../src/log/index.ts'
+import { type LogBackend, openLog } from '../../../../src/log/index.ts'
 import { Folds, indexProjectors, ThreadStore } from '../../../../src/projections/index.ts'
 import { type Fixture, helpers } from './helpers.ts'
 import { audit, generatedIds, isolation, times } from './records.ts'
@@ -30,8 +30,10 @@ export function groups(folder = new URL('../../../vectors/continuation/', import
 }
 
 /** An empty store on a new log, and its audit lines. */
-export const openStore = async (url: 'memory' | `sqlite:${string}`): ReturnType<OpenStore> => {
-  const backend = await openLog(url)
+export const openStore = async (url: 'memory' | `sqlite:${string}`): ReturnType<OpenStore> => storeOn(await openLog(url))
+
+/** The same on a log that is open and empty. */
+export const storeOn = async (backend: LogBackend): ReturnType<OpenStore> => {
   const folds = new Folds()
   await backend.install(indexProjectors(folds))
   const store = await ThreadStore.open({ backend, clock: systemClock, ids: systemIds, folds })
