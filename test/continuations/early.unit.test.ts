@@ -1,43 +1,16 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterEach, describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { openThreadlog } from '../../src/index.ts'
-import { type LogBackend, openLog } from '../../src/log/index.ts'
+import { openLog } from '../../src/log/index.ts'
 import { countHeld } from '../../src/projections/index.ts'
+import { onEmbeddedLogs } from '../support/cases-on-logs.ts'
 import { earlyCases } from '../support/early-cases.ts'
 
-const cleanup: (() => unknown)[] = []
-afterEach(async () => {
-  for (const step of cleanup.splice(0).reverse()) await step()
-})
-
-const logs: Record<string, () => Promise<LogBackend>> = {
-  memory: () => openLog('memory'),
-  sqlite: () => {
-    const folder = mkdtempSync(join(tmpdir(), 'threadlog-'))
-    cleanup.push(() => rmSync(folder, { recursive: true, force: true }))
-    return openLog(`sqlite:${join(folder, 'log.db')}`)
-  },
-}
-
-describe.each(Object.entries(logs))('early results, on %s', (_, open) => {
-  test.each(Object.entries(earlyCases))(
-    '%s',
-    async (_name, body) => {
-      const log = await open()
-      cleanup.push(() => log.close())
-      await body(log)
-    },
-    30_000,
-  )
-})
+onEmbeddedLogs('early results', earlyCases)
 
 // Row 96: expiry of everything at once took the memory or passed the limit of a batch.
 test('row 96: very many that are held too long at once end in slices', async () => {
   const count = 5_000
   const log = await openLog('memory')
-  cleanup.push(() => log.close())
   const early = { providers: ['jobs'], keepMs: 1, perProvider: count }
   const threads = await openThreadlog({ log, earlyResults: early })
   const ids = Array.from({ length: count }, (_, i) => `job-${i}`)
@@ -56,4 +29,5 @@ test('row 96: very many that are held too long at once end in slices', async () 
   expect(largest).toBe(1)
   await engine.close()
   await threads.close()
+  await log.close()
 }, 60_000)

@@ -1,20 +1,4 @@
-import { afterEach, test } from 'vitest'
 import { capabilityCases } from '../support/capability-cases.ts'
-import { describeKafka, type KafkaPlace, kafkaPlace } from '../support/kafka/index.ts'
+import { onKafka } from '../support/cases-on-logs.ts'
 
-const places: KafkaPlace[] = []
-afterEach(async () => {
-  for (const place of places.splice(0)) await place.remove()
-})
-
-describeKafka('capabilities, on Kafka', () => {
-  test.each(Object.entries(capabilityCases))(
-    '%s',
-    async (_, body) => {
-      const place = await kafkaPlace({ partitions: 2 })
-      places.push(place)
-      await body(await place.open())
-    },
-    60_000,
-  )
-})
+onKafka('capabilities', capabilityCases)

@@ -1,35 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterEach, describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { defineAgent, defineCapability, defineTool } from '../../src/index.ts'
-import { type LogBackend, openLog } from '../../src/log/index.ts'
 import { scriptedModel } from '../../src/models/index.ts'
 import { capabilityCases } from '../support/capability-cases.ts'
+import { onEmbeddedLogs } from '../support/cases-on-logs.ts'
 import { codeOf } from '../support/refusals.ts'
 
-const cleanup: (() => unknown)[] = []
-afterEach(async () => {
-  for (const step of cleanup.splice(0).reverse()) await step()
-})
-
-const logs: Record<string, () => Promise<LogBackend>> = {
-  memory: () => openLog('memory'),
-  sqlite: () => {
-    const folder = mkdtempSync(join(tmpdir(), 'threadlog-'))
-    cleanup.push(() => rmSync(folder, { recursive: true, force: true }))
-    return openLog(`sqlite:${join(folder, 'log.db')}`)
-  },
-}
-
-describe.each(Object.entries(logs))('capabilities, on %s', (_, open) => {
-  test.each(Object.entries(capabilityCases))('%s', async (_name, body) => {
-    const log = await open()
-    cleanup.push(() => log.close())
-    await body(log)
-  })
-})
+onEmbeddedLogs('capabilities', capabilityCases)
 
 test('what is no capability, or is there twice, is refused before any run', () => {
   const refused = (o: unknown) => codeOf(() => defineCapability(o as never))
