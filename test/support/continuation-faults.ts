@@ -9,6 +9,9 @@ export const spoilt = (store: Store, faults: Partial<Store>): Store =>
     },
   })
 
+/** Of claims for a time: the reference model plays none, the suite has their cases. */
+export const LEASE_FAULTS = ['an acknowledgement is not kept', 'a run is written by who has lost its claim']
+
 /** What a store could get wrong, each with the promise it breaks. */
 export const FAULTS: Record<string, (store: Store) => Partial<Store>> = {
   'an acknowledgement is not kept': () => ({ acknowledgeContinuation: async () => {} }),
